@@ -1,0 +1,66 @@
+"""A Codex to drive, and a short way to run it once against the scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from baton.simulate.home import write_simulated_home
+from baton.simulate.model_server import ScriptedModel
+from simulate.driver import Exec
+
+
+@pytest.fixture(scope="session")
+def codex_binary() -> Path:
+    """The real Codex; a missing one is a failure, never a skip."""
+    named = os.environ.get("BATON_TEST_CODEX")
+    if named:
+        return Path(named)
+    from codex_cli_bin import bundled_codex_path
+
+    return Path(bundled_codex_path())
+
+
+@pytest.fixture
+def codex_home() -> Iterator[Path]:
+    """A throw-away folder outside the system's temporary folder, which Codex refuses as a home."""
+    root = Path(os.environ.get("BATON_TEST_HOMES", Path.home() / ".cache" / "baton-tests"))
+    folder = root / f"sim-{os.getpid()}-{os.urandom(4).hex()}"
+    folder.mkdir(mode=0o700, parents=True)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as server:
+        yield server
+
+
+@pytest.fixture
+def run_exec(
+    codex_binary: Path, codex_home: Path, model: ScriptedModel, tmp_path: Path
+) -> Callable[..., Exec]:
+    """Run `codex exec PROMPT` in tmp_path against the scripted model."""
+
+    def run(prompt: str, slug: str = "gpt-5.6-luna", *options: str) -> Exec:
+        write_simulated_home(codex_home, model.port, model=slug)
+        command = [codex_binary, "exec", "--skip-git-repo-check", "--json", "-s", "workspace-write", *options]
+        done = subprocess.run(
+            [*command, "-C", tmp_path, prompt],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"PATH": os.environ["PATH"], "HOME": str(codex_home), "CODEX_HOME": str(codex_home)},
+        )
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        return Exec(done.returncode, events, done.stderr)
+
+    return run
