@@ -1,0 +1,1 @@
+"""Private repository, snapshot, worktree, scope, capture, merge, apply. Knows no Codex and no verdicts."""
