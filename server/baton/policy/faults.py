@@ -1,0 +1,91 @@
+"""How a fault of a policy file reads: one line with the file, the key and what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from baton.contract.base import nearest
+from baton.contract.errors import InvalidInput
+from baton.policy.model import Policy
+from baton.policy.narrowing import shown
+
+KeyPath = tuple[str, ...]
+
+_MOST = 5
+
+
+def refusal(faults: Iterable[tuple[Path, str]]) -> InvalidInput:
+    """The error for faults given as file and text; a file is named once, and only the first few are told."""
+    told = list(dict.fromkeys(faults))
+    by_file: dict[Path, list[str]] = {}
+    for file, text in told[:_MOST]:
+        by_file.setdefault(file, []).append(text)
+    parts = [f"{file}: " + "; ".join(texts) for file, texts in by_file.items()]
+    if len(told) > _MOST:
+        parts.append(f"and {len(told) - _MOST} more")
+    return InvalidInput("; ".join(parts))
+
+
+def fault_path(fault: ErrorDetails) -> KeyPath:
+    """The key that a validation fault is about, without positions inside a list."""
+    # "[key]" is pydantic's mark for the name of an entry itself.
+    return tuple(part for part in fault["loc"] if isinstance(part, str) and part != "[key]")
+
+
+def describe(fault: ErrorDetails, siblings: Iterable[str]) -> str:
+    """The text for a validation fault; `siblings` are the entries beside the one it is in."""
+    path = fault_path(fault)
+    where = shown_key(path) + "".join(f"[{part}]" for part in fault["loc"] if isinstance(part, int))
+    got = shown(fault["input"])
+    match fault["type"]:
+        case "extra_forbidden":
+            known = _names_at(path[:-1])
+            hint = nearest(path[-1], known)
+            return f"{where}: unknown key; " + (
+                f"did you mean {hint!r}?" if hint else f"known: {', '.join(known)}"
+            )
+        case "missing":
+            hint = nearest(path[1], siblings) if len(path) == 3 else None
+            meant = f" (a new entry needs all its keys; did you mean {path[0]}.{hint}?)" if hint else ""
+            return f"{where}: required, but missing{meant}"
+        case "model_type" | "dict_type":
+            return f"{where}: expected a table, got {got}"
+        case "string_pattern_mismatch":
+            pattern = (fault.get("ctx") or {}).get("pattern")
+            return f"{where}: expected text of the form {pattern}, got {got}"
+    text = fault["msg"].removeprefix("Value error, ")
+    for before, after in (("Input should be ", "expected "), ("a valid tuple", "a list"), ("a valid ", "a ")):
+        text = text.replace(before, after)
+    return f"{where}: {text[:1].lower()}{text[1:]}, got {got}"
+
+
+def shown_key(path: KeyPath) -> str:
+    """A key as a person looks for it in the file."""
+    return ".".join(path) if path else "the file"
+
+
+def _names_at(path: KeyPath) -> list[str]:
+    """The keys that the table at `path` may have."""
+    annotation: Any = Policy
+    for key in path:
+        if _is_model(annotation):
+            annotation = annotation.model_fields[key].annotation
+        else:
+            # A table of entries, such as `roles`: whatever the entry's name, its model is the same.
+            annotation = get_args(annotation)[1]
+    return list(annotation.model_fields) if _is_model(annotation) else []
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def entries_of(data: Mapping[str, Any], path: KeyPath) -> list[str]:
+    """Names beside the entry that `path` leads into: for `roles.x.tier` the other roles."""
+    table = data.get(path[0]) if path else None
+    return [name for name in table if name != path[1]] if isinstance(table, dict) and len(path) > 1 else []

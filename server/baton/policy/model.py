@@ -1,0 +1,245 @@
+"""The shape of the policy. It holds no defaults: the shipped `policy/policy.toml` supplies them all."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, StringConstraints
+
+from baton.contract.base import nearest
+from baton.contract.errors import InvalidInput
+from baton.contract.states import ChangeIntent
+from baton.policy.narrowing import FIXED, MAX, SUBSET, ordered
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[str, ...] = get_args(Effort)
+"""Reasoning efforts a worker may be given, lowest first; without `ultra`, which delegates by itself."""
+
+
+def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) != len(values):
+        raise ValueError("must not name an entry twice")
+    return values
+
+
+def _one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be one line of printable text")
+    return value
+
+
+def _folder_name(value: str) -> str:
+    if value in ("", ".", "..") or not value.isprintable() or "/" in value or "\\" in value:
+        raise ValueError("must be the name of a folder, not a path")
+    return value
+
+
+# Strict everywhere, so that "4" is not silently read as 4; TOML has arrays only, hence lax tuples and enums.
+_LOOSE = Strict(False)
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
+Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$")]
+Seconds = Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Bytes = Annotated[int, Field(ge=0, le=2**53)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableNames = Annotated[tuple[VariableName, ...], _LOOSE, AfterValidator(_unique)]
+Host = Annotated[str, StringConstraints(pattern=r"^(\*\*?\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")]
+FolderName = Annotated[str, AfterValidator(_folder_name)]
+Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], _LOOSE, Field(min_length=1)]
+
+LOWER_EFFORT = ordered(*reversed(EFFORTS))
+
+
+class Section(BaseModel):
+    """Base of every table of the policy."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+
+class Root(Section):
+    """How the supervising session works."""
+
+    mode: Annotated[Literal["adaptive", "control-plane"], ordered("adaptive", "control-plane")]
+    """`adaptive`: small, coupled or obvious work it does itself. `control-plane`: it edits nothing."""
+
+
+class Routing(Section):
+    """Which role a task gets."""
+
+    default_role: Annotated[Name, FIXED]
+    """The role of a task that names neither role nor tier."""
+
+
+class Tier(Section):
+    """A family of models, resolved against what the installed Codex lists."""
+
+    family: Annotated[Name, FIXED]
+    """The last part of the family's model names: `luna` in `gpt-5.6-luna`."""
+    resolve: Annotated[Literal["latest", "pinned"], FIXED]
+    """`latest`: the newest listed member of the family. `pinned`: always the model named below."""
+    pinned: Annotated[Slug, FIXED]
+    """The model for `pinned`, also the one that the tracked skills and agents are rendered with."""
+    default_effort: Annotated[Effort, LOWER_EFFORT]
+    """The reasoning effort of a task that names this tier and no effort."""
+
+
+class Role(Section):
+    """A kind of worker: its model, its effort and its standing instructions."""
+
+    description: Annotated[Line, FIXED]
+    """When to use it, in one line."""
+    tier: Annotated[Name, FIXED]
+    """The tier it runs on."""
+    effort: Annotated[Effort, LOWER_EFFORT]
+    """Its reasoning effort."""
+    change_intent: Annotated[ChangeIntent, _LOOSE, FIXED]
+    """Whether its tasks are meant to change files: `required`, `optional` or `forbidden`."""
+    template: Annotated[Name, FIXED]
+    """The standing instructions: a file of `policy/templates/roles/`, without `.md.j2`."""
+    instructions: Annotated[str, Field(max_length=20_000), FIXED]
+    """More instructions, added after the template's; may be empty."""
+
+
+class Concurrency(Section):
+    """How much runs at once."""
+
+    max_parallel: Annotated[Count, MAX]
+    """Workers at once in one run; further tasks wait."""
+    max_threads_per_server: Annotated[Annotated[int, Field(ge=1, le=64)], MAX]
+    """Threads in one Codex app-server process; more workers start another one."""
+
+
+class Deadlines(Section):
+    """When waiting ends, in seconds. Each one that fires is named in the result."""
+
+    start_seconds: Annotated[Seconds, MAX]
+    """For Codex to start a worker's thread."""
+    idle_seconds: Annotated[Seconds, MAX]
+    """Without any event from a working worker."""
+    turn_seconds: Annotated[Seconds, MAX]
+    """For one turn of a worker."""
+    run_seconds: Annotated[Seconds, MAX]
+    """For a whole run."""
+    check_seconds: Annotated[Seconds, MAX]
+    """For one verification command."""
+    owner_grace_seconds: Annotated[Seconds, MAX]
+    """From the end of the session that waits until its run stops, so that another session can take over."""
+
+
+class Limits(Section):
+    """How much of everything is handled. Sizes are bytes."""
+
+    kept_bytes: Annotated[Bytes, FIXED]
+    """Ignored and nested content of one attempt that is kept beside its result."""
+    check_memory_bytes: Annotated[Bytes, MAX]
+    """Memory of one verification command with all its children; 0 means no limit."""
+    check_output_bytes: Annotated[Bytes, MAX]
+    """Output of one verification command; more ends it."""
+    plain_folder_files: Annotated[Count, MAX]
+    """Files in a workspace that is not a git repository."""
+    plain_folder_bytes: Annotated[Bytes, MAX]
+    """Size of a workspace that is not a git repository."""
+    scope_siblings: Annotated[Count, FIXED]
+    """Neighbours of a file scope made read-only one by one; with more, writes there are only detected."""
+
+
+class Environment(Section):
+    """Names of environment variables let through beside the built-in list."""
+
+    pass_to_workers: Annotated[VariableNames, SUBSET]
+    """For commands that workers run. A worker can read and print what is named here."""
+    pass_to_checks: Annotated[VariableNames, SUBSET]
+    """For verification commands."""
+
+
+class Network(Section):
+    """What workers may reach."""
+
+    worker_hosts: Annotated[tuple[Host, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Hosts that workers may connect to; empty means no network at all."""
+
+
+class EnforcementRules(Section):
+    """What happens where a boundary cannot be held by the sandbox."""
+
+    require_prevention: Annotated[bool, ordered(False, True)]
+    """Refuse a task whose scope the sandbox cannot hold, instead of detecting violations afterwards."""
+
+
+class Dependencies(Section):
+    """Installed dependencies of the workspace, which a worker's fresh worktree lacks."""
+
+    folders: Annotated[tuple[FolderName, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Folder names looked for in the workspace."""
+    mode: Annotated[Literal["copy", "link", "none"], ordered("copy", "link", "none")]
+    """`link`: read-only to the worker. `copy`: the worker has its own. `none`: not there."""
+
+
+class Checks(Section):
+    """How verification commands run."""
+
+    unsandboxed: Annotated[tuple[Argv, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Beginnings of commands that run without the sandbox, each a list of words; every result says so."""
+
+
+class Retention(Section):
+    """When results are old enough for `baton gc`."""
+
+    days: Annotated[Count, FIXED]
+    """Days that a finished run is kept."""
+    max_bytes: Annotated[Bytes, FIXED]
+    """Size of all kept results together; beyond it the oldest go first."""
+
+
+class Policy(Section):
+    """Baton's policy. A person's file and a project's name only the keys that they change."""
+
+    root: Root
+    routing: Routing
+    tiers: Annotated[dict[Name, Tier], Field(min_length=1), FIXED]
+    """Tiers by name."""
+    roles: Annotated[dict[Name, Role], Field(min_length=1), FIXED]
+    """Roles by name."""
+    concurrency: Concurrency
+    deadlines: Deadlines
+    limits: Limits
+    environment: Environment
+    network: Network
+    enforcement: EnforcementRules
+    dependencies: Dependencies
+    checks: Checks
+    retention: Retention
+
+    def role(self, name: str | None) -> tuple[str, Role]:
+        """The role of that name, or the default one for None. Raises `InvalidInput` naming the nearest."""
+        wanted = self.routing.default_role if name is None else name
+        if wanted not in self.roles:
+            raise InvalidInput(f"role: no role {wanted!r}; {_advice(wanted, self.roles)}")
+        return wanted, self.roles[wanted]
+
+    def tier(self, name: str) -> Tier:
+        """The tier of that name. Raises `InvalidInput` naming the nearest."""
+        if name not in self.tiers:
+            raise InvalidInput(f"tier: no tier {name!r}; {_advice(name, self.tiers)}")
+        return self.tiers[name]
+
+
+def broken_references(policy: Policy) -> list[tuple[tuple[str, ...], str]]:
+    """Names in the policy that lead nowhere: the key, and what is expected there."""
+    broken: list[tuple[tuple[str, ...], str]] = []
+    if policy.routing.default_role not in policy.roles:
+        advice = _advice(policy.routing.default_role, policy.roles)
+        broken.append((("routing", "default_role"), f"expected the name of a role; {advice}"))
+    for name, role in policy.roles.items():
+        if role.tier not in policy.tiers:
+            advice = _advice(role.tier, policy.tiers)
+            broken.append((("roles", name, "tier"), f"expected the name of a tier; {advice}"))
+    return broken
+
+
+def _advice(name: str, known: dict[str, Any]) -> str:
+    hint = nearest(name, known)
+    return f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(known))
