@@ -41,7 +41,7 @@ Line = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVali
 Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$")]
 Seconds = Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Bytes = Annotated[int, Field(ge=0, le=2**53)]
+Bytes = Annotated[int, Field(ge=1, le=2**53)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 VariableNames = Annotated[tuple[VariableName, ...], _LOOSE, AfterValidator(_unique)]
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\*?\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")]
@@ -132,10 +132,10 @@ class Deadlines(Section):
 class Limits(Section):
     """How much of everything is handled. Sizes are bytes."""
 
-    kept_bytes: Annotated[Bytes, FIXED]
+    kept_bytes: Annotated[Annotated[int, Field(ge=0, le=2**53)], FIXED]
     """Ignored and nested content of one attempt that is kept beside its result."""
     check_memory_bytes: Annotated[Bytes, MAX]
-    """Memory of one verification command with all its children; 0 means no limit."""
+    """Memory of one verification command with all its children."""
     check_output_bytes: Annotated[Bytes, MAX]
     """Output of one verification command; more ends it."""
     plain_folder_files: Annotated[Count, MAX]
