@@ -1,0 +1,158 @@
+"""What each tool is called, takes, answers and may do: the declarations behind `tools/list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import mcp_types as types
+
+from baton.contract.base import Wire
+from baton.contract.calls import ControlCall, InspectCall, WaitCall
+from baton.contract.session import Session
+from baton.contract.states import RunState, Verdict
+from baton.contract.task import TaskCall
+from baton.tools.schemas import input_schema
+
+
+class Service(Protocol):
+    """What the engine offers to the tools; every answer is the whole `structuredContent`.
+
+    A cancelled call must leave the run as it is: cancellation ends the waiting, nothing else. Each method
+    raises `BatonError` for what a caller can mend.
+    """
+
+    async def delegate_task(self, call: TaskCall, session: Session) -> dict[str, Any]: ...
+
+    async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]: ...
+
+    async def inspect_run(self, call: InspectCall, session: Session) -> dict[str, Any]: ...
+
+    async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool; `name` is also the name of the method of `Service` that does it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Wire]
+    output: dict[str, Any]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+    def declaration(self) -> types.Tool:
+        """The tool as `tools/list` shows it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=input_schema(self.arguments),
+            output_schema=self.output,
+            annotations=types.ToolAnnotations(
+                read_only_hint=self.read_only,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=self.open_world,
+            ),
+        )
+
+
+def tool_specs() -> tuple[ToolSpec, ...]:
+    """Every tool, in the order shown."""
+    return (
+        ToolSpec(
+            name="delegate_task",
+            title="Delegate one task",
+            description=(
+                "Runs one bounded task with a Codex worker in its own worktree: writes only to allowedFiles, "
+                "checks re-run by Baton, applied when verified. Answers when done, or after waitSeconds with "
+                "the state so far: then wait_run."
+            ),
+            arguments=TaskCall,
+            output=_result_schema(),
+            read_only=False,
+            # It changes files of the workspace; a worker talks to the model provider.
+            destructive=True,
+            idempotent=False,
+            open_world=True,
+        ),
+        ToolSpec(
+            name="wait_run",
+            title="Wait for a run",
+            description="Waits until a run is at rest or waitSeconds have passed; answers its state.",
+            arguments=WaitCall,
+            output=_result_schema(),
+            read_only=True,
+            destructive=False,
+            idempotent=True,
+            open_world=False,
+        ),
+        ToolSpec(
+            name="inspect_run",
+            title="Inspect a run",
+            description="Reads the evidence of a run by offset and limit; works later and from any session.",
+            arguments=InspectCall,
+            output=_object(
+                runId=_STRING,
+                what=_STRING,
+                text=_STRING,
+                items={"type": "array", "items": {"type": "object"}},
+                total=_INTEGER,
+                nextOffset=_INTEGER,
+                **_ERROR,
+            ),
+            read_only=True,
+            destructive=False,
+            idempotent=True,
+            open_world=False,
+        ),
+        ToolSpec(
+            name="control_run",
+            title="Control a run",
+            description=(
+                "cancel: stop the workers, keep what they did. resume: go on with what is unfinished. "
+                "integrate: merge onto the workspace as it is now, verify, apply. discard: give it up. "
+                "keep: spare it from clean-up."
+            ),
+            arguments=ControlCall,
+            output=_result_schema(),
+            read_only=False,
+            destructive=True,
+            idempotent=True,
+            open_world=True,
+        ),
+    )
+
+
+_STRING = {"type": "string"}
+_INTEGER = {"type": "integer"}
+_ERROR = {"error": _STRING, "message": _STRING}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _result_schema() -> dict[str, Any]:
+    """The answer for a run; nothing is required, since an error carries only `error` and `message`."""
+    return _object(
+        runId=_STRING,
+        state={"type": "string", "enum": [state.value for state in RunState]},
+        taskId=_STRING,
+        verdict={"type": "string", "enum": [verdict.value for verdict in Verdict]},
+        reasons={"type": "array", "items": _STRING},
+        claim={"type": "object"},
+        evidence={"type": "object"},
+        route={"type": "object"},
+        usage={"type": "object"},
+        attempts=_INTEGER,
+        kept=_STRING,
+        tasks={"type": "array", "items": {"type": "object"}},
+        next=_STRING,
+        **_ERROR,
+    )

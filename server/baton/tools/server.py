@@ -1,0 +1,169 @@
+"""The full MCP server: thin functions over the engine's service, on the low-level API of the SDK."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+
+from baton import __version__
+from baton.contract.base import parse
+from baton.contract.errors import BatonError
+from baton.runtime.use import hold_own_environment
+from baton.tools.catalogue import Service, ToolSpec, tool_specs
+from baton.tools.session import SANDBOX_STATE, read_session
+from baton.tools.stdio import stdio
+
+logger = logging.getLogger(__name__)
+
+Context = ServerRequestContext[dict[str, Any], Any]
+
+PROGRESS_SECONDS = 10.0
+"""How often a waiting call says that it is still waiting, to a client that asked for progress."""
+
+
+def build_server(service: Callable[[], Service], *, worker: bool) -> Server[dict[str, Any]]:
+    """A server whose tools call `service()`, made at the first call so that listing never touches the state.
+
+    `worker`: the server was started inside a worker, which may not delegate: it lists no tools.
+    """
+    specs = () if worker else tool_specs()
+    by_name = {spec.name: spec for spec in specs}
+    made: list[Service] = []
+
+    def the_service() -> Service:
+        if not made:
+            made.append(service())
+        return made[0]
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[spec.declaration() for spec in specs])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        spec = by_name.get(params.name)
+        if spec is None:
+            raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
+        # The raw `_meta`: the typed one renames keys.
+        meta = (context.params or {}).get("_meta")
+        return await _answer(spec, params.arguments or {}, meta, the_service, context)
+
+    return Server(
+        "baton",
+        version=__version__,
+        title="Baton",
+        instructions=None if worker else instructions(),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def instructions() -> str:
+    """The text that the supervising model sees before it has looked at any tool."""
+    return (files("baton.tools") / "instructions.md").read_text(encoding="utf-8").strip()
+
+
+def initialization_options(server: Server[dict[str, Any]]) -> InitializationOptions:
+    """What the server says of itself; the experimental capability asks Codex for the session's folder."""
+    return server.create_initialization_options(experimental_capabilities={SANDBOX_STATE: {}})
+
+
+async def _answer(
+    spec: ToolSpec,
+    arguments: Mapping[str, object],
+    meta: Mapping[str, object] | None,
+    service: Callable[[], Service],
+    context: Context,
+) -> types.CallToolResult:
+    try:
+        call = parse(spec.arguments, arguments, spec.name)
+        session = read_session(meta)
+        made = await anyio.to_thread.run_sync(service)
+        result = await _with_progress(context, getattr(made, spec.name)(call, session))
+    except BatonError as error:
+        return failure(error.code, error.message)
+    except Exception as error:
+        # The log has the traceback; a caller gets one line and keeps its session.
+        logger.exception("%s failed", spec.name)
+        return failure("internal", f"internal error in {spec.name}: {type(error).__name__}: {error}")
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=one_line(result))],
+        structured_content=result,
+    )
+
+
+def failure(code: str, message: str) -> types.CallToolResult:
+    """An error as a tool's answer: the same line for a model that reads only one of the two parts."""
+    line = " ".join(message.split())
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=line)],
+        structured_content={"error": code, "message": line},
+        is_error=True,
+    )
+
+
+def one_line(result: Mapping[str, object]) -> str:
+    """The text block of an answer: who, how it stands and what to do next; the structure has the rest."""
+    parts = [str(result[key]) for key in ("runId", "taskId", "state", "verdict") if result.get(key)]
+    following = result.get("next")
+    text = " ".join(parts) or "done"
+    return " ".join(f"{text}; next: {following}".split()) if following else text
+
+
+async def _with_progress(context: Context, call: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """Await `call`; meanwhile report the seconds waited, which only ever rise."""
+    start = time.monotonic()
+
+    async def beat() -> None:
+        while True:
+            await anyio.sleep(PROGRESS_SECONDS)
+            seconds = round(time.monotonic() - start)
+            await context.session.report_progress(1.0 + seconds, None, f"waiting for {seconds} s")
+
+    failed: Exception | None = None
+    result: dict[str, Any] = {}
+    async with anyio.create_task_group() as group:
+        group.start_soon(beat)
+        try:
+            result = await call
+        except Exception as error:
+            # Kept and raised outside: the task group would wrap it.
+            failed = error
+        group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return result
+
+
+async def serve(server: Server[dict[str, Any]]) -> None:
+    """Serve one client over stdin and stdout until it closes."""
+    async with stdio() as (read, write):
+        await server.run(read, write, initialization_options(server))
+
+
+def main() -> None:
+    """Entry point `baton-server`, started by the front or by hand."""
+    logging.basicConfig(level=os.environ.get("BATON_LOG", "WARNING").upper(), format="%(name)s: %(message)s")
+    hold_own_environment()
+    server = build_server(_engine_service, worker=os.environ.get("BATON_WORKER") == "1")
+    anyio.run(serve, server)
+
+
+def _engine_service() -> Service:
+    # Imported here: listing tools and reading schemas need none of the engine.
+    from baton.engine.service import Service as EngineService
+
+    return EngineService()
+
+
+if __name__ == "__main__":
+    main()

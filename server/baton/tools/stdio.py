@@ -1,0 +1,85 @@
+"""The server's stdin and stdout, taken over in mid-conversation from the front where there was one."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import BinaryIO
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared._context_streams import ContextReceiveStream, ContextSendStream
+from mcp.shared.message import SessionMessage
+
+HANDOVER = "BATON_HANDOVER"
+"""Names the descriptor of what the client had sent before the front became this process."""
+
+Streams = tuple[ContextReceiveStream[SessionMessage | Exception], ContextSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def stdio() -> AsyncIterator[Streams]:
+    """The message streams of this process's client.
+
+    After a hand-over the client's own messages are read again from their beginning, and the answer to its
+    `initialize`, which the front has given already, is dropped. Descriptors 0 and 1 are pointed elsewhere
+    meanwhile, so that no child reads the client's messages or writes among the answers.
+    """
+    handover = os.environ.pop(HANDOVER, None)
+    if handover is None:
+        async with stdio_server() as streams:
+            yield streams
+        return
+    with os.fdopen(int(handover), "rb") as file:
+        said = file.read()
+    source, sink = _take_standard_streams()
+    reader = io.TextIOWrapper(io.BufferedReader(_Replayed(said, source)), encoding="utf-8", errors="replace")
+    writer = _WithoutHello(os.fdopen(sink, "wb"), said)
+    async with stdio_server(anyio.wrap_file(reader), anyio.wrap_file(writer)) as streams:
+        yield streams
+
+
+def _take_standard_streams() -> tuple[int, int]:
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
+
+
+class _Replayed(io.RawIOBase):
+    """Bytes already read, and then a descriptor."""
+
+    def __init__(self, said: bytes, source: int) -> None:
+        self._said = memoryview(said)
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        if self._said:
+            count = min(len(buffer), len(self._said))
+            buffer[:count] = self._said[:count]
+            self._said = self._said[count:]
+            return count
+        return os.readv(self._source, [buffer])
+
+
+class _WithoutHello(io.TextIOWrapper):
+    """Writes every message but the answer to the first one the client sent."""
+
+    def __init__(self, sink: BinaryIO, said: bytes) -> None:
+        super().__init__(sink, encoding="utf-8")
+        self._hello: object = json.loads(said.split(b"\n", 1)[0])["id"]
+        self._dropped = False
+
+    def write(self, text: str, /) -> int:
+        if not self._dropped and json.loads(text).get("id") == self._hello:
+            self._dropped = True
+            return len(text)
+        return super().write(text)

@@ -1,0 +1,93 @@
+"""Renders what the front answers without the full server: `surface.json`, tracked beside this file.
+
+`python -m baton.tools.surface` writes it, with `--check` it only compares (exit 1 when it is stale).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import anyio
+import mcp_types as types
+from mcp.shared._context_streams import create_context_streams
+from mcp.shared.message import SessionMessage
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+
+from baton.tools.catalogue import Service
+from baton.tools.server import build_server, initialization_options
+
+
+def surface_path() -> Path:
+    """Where the rendered surface lies."""
+    return Path(__file__).with_name("surface.json")
+
+
+def render_surface() -> str:
+    """The surface as JSON: what the full server really answers, asked over its own streams.
+
+    `initialize` and `tools` are the results for a session, `worker` the ones for a server inside a worker.
+    The front puts the negotiated version, one of `versions` or else the one in `initialize`, into the answer.
+    """
+    hello, tools = anyio.run(_ask, False)
+    worker_hello, worker_tools = anyio.run(_ask, True)
+    surface = {
+        "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
+        "initialize": hello,
+        "tools": tools,
+        "worker": {"initialize": worker_hello, "tools": worker_tools},
+    }
+    return json.dumps(surface, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def check_surface() -> str | None:
+    """One line on how the tracked surface differs from the server, None when it does not."""
+    path = surface_path()
+    current = path.read_text(encoding="utf-8") if path.exists() else ""
+    if current == render_surface():
+        return None
+    return f"{path.name} is stale: run python -m baton.tools.surface"
+
+
+async def _ask(worker: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The results of `initialize` and `tools/list` of a server on memory streams."""
+    server = build_server(_no_service, worker=worker)
+    to_server, server_reads = create_context_streams[SessionMessage | Exception](4)
+    server_writes, from_server = create_context_streams[SessionMessage](4)
+    parameters = {
+        "protocolVersion": LATEST_HANDSHAKE_VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "surface", "version": "0"},
+    }
+    results: list[dict[str, Any]] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.run, server_reads, server_writes, initialization_options(server))
+        for number, (method, params) in enumerate((("initialize", parameters), ("tools/list", {}))):
+            request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+            await to_server.send(SessionMessage(request))
+            answer = (await from_server.receive()).message
+            assert isinstance(answer, types.JSONRPCResponse), answer
+            results.append(answer.result)
+        await to_server.aclose()
+        async for _ in from_server:
+            pass
+    return results[0], results[1]
+
+
+def _no_service() -> Service:
+    raise AssertionError("listing tools must not need the engine")
+
+
+def main() -> NoReturn:
+    """Write the surface, or compare it with `--check`."""
+    if sys.argv[1:] == ["--check"]:
+        fault = check_surface()
+        sys.exit(fault)
+    surface_path().write_text(render_surface(), encoding="utf-8")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
