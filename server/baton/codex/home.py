@@ -12,6 +12,7 @@ from pathlib import Path
 
 import tomlkit
 
+from baton.codex.launch import FEATURES_OFF
 from baton.codex.person_config import PersonConfig, read_person_config
 from baton.codex.rules import allow_rules
 from baton.contract.errors import StateUnavailable
@@ -26,25 +27,11 @@ OPENAI_VARIABLES = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
 _NEVER = ("rules", "AGENTS.md", "AGENTS.override.md", "hooks.json", "hooks", "agents", "prompts", "plugins")
 """What must not be in a workers' home, whoever put it there."""
 
-_FEATURES_OFF = (
-    "plugins",
-    "apps",
-    "goals",
-    "multi_agent",
-    "multi_agent_v2",
-    "hooks",
-    "skill_search",
-    "tool_suggest",
-    "unbounded_connection_retries",
-)
-
 _SET: Mapping[str, object] = {
     "check_for_update_on_startup": False,
-    "agents": {"enabled": False},
-    "skills": {"include_instructions": False},
     "history": {"persistence": "none"},
 }
-"""Set in every workers' home. A thread sets the same again: whichever way is forgotten, the other holds."""
+"""Set in every workers' home; what makes a worker a worker is set at launch."""
 
 
 class Login(StrEnum):
@@ -103,7 +90,7 @@ def prepare_worker_home(
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(home / ".baton.lock").acquire(LOCK_SECONDS):
+        with FileLock(home / ".baton.lock", timeout=LOCK_SECONDS):
             _sweep(home)
             _write(home / "config.toml", tomlkit.dumps({**_SET, **_taken(config)}))
             for name in ("auth.json", ".env"):
@@ -168,7 +155,7 @@ def _taken(config: PersonConfig) -> dict[str, object]:
     taken: dict[str, object] = dict(config.top)
     # The worker's home has no keyring entry of its own; its login is the linked file.
     taken["cli_auth_credentials_store"] = "file"
-    taken["features"] = {**dict.fromkeys(_FEATURES_OFF, False), **config.features}
+    taken["features"] = {**dict.fromkeys(FEATURES_OFF, False), **config.features}
     if config.provider is not None and config.provider_table is not None:
         taken["model_providers"] = {config.provider: dict(config.provider_table)}
     return taken

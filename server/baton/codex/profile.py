@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton.codex.session_profile import UNBOUNDED, SessionProfile
 from baton.contract.scope import ScopePlan
 from baton.contract.tree import show_path
 
@@ -48,63 +49,127 @@ class PermissionProfile:
         return tuple(sorted(set(reported) - set(self.writable_roots)))
 
 
+@dataclass(frozen=True)
+class WorkerPlace:
+    """Where one worker works, as far as its profile must know. Every path is absolute and free of links."""
+
+    worktree: Path
+    """The whole worktree, readable."""
+    cwd: Path
+    """The workspace inside the worktree."""
+    workspace: Path
+    """The person's own workspace, of which `cwd` is the copy."""
+    scratch: tuple[Path, ...]
+    """Folders of its own, writable."""
+    binary: Path
+    """The Codex program: it starts itself again inside the sandbox, so it must be readable there."""
+
+
 def build_profile(
     plan: ScopePlan,
+    place: WorkerPlace,
     *,
-    cwd: Path,
-    worktree: Path,
-    scratch: Sequence[Path],
     denied: Iterable[Path] = (),
-    denied_globs: Iterable[str] = (),
     readable: Iterable[Path] = (),
+    session: SessionProfile | None = None,
     loopback: bool = False,
     network_hosts: Iterable[str] = (),
-    read_all: bool = True,
 ) -> PermissionProfile:
     """The profile for one worker.
 
-    `denied` are folders and files that it may not read, such as the state folder and the person's Codex home;
-    `worktree`, `scratch` and `readable` stay visible below a denied folder, nothing else does. `denied_globs`
-    are absolute. `loopback` gives a private network with loopback and no way out; `network_hosts` opens these
-    hosts besides. `read_all=False` lets it read only its worktree, `readable` and what programs need to run.
+    `denied` are folders and files that it may not read, such as the state folder and the person's Codex home:
+    below them only its worktree, its scratch, `readable` and the Codex program stay visible. `session` bounds
+    what it may read and reach: what the session may not read is denied in the workspace and in its copy.
+    `loopback` gives a private network with loopback and no way out; `network_hosts` opens these hosts besides.
 
     A part of the plan that Codex cannot hold is listed in `not_held`, never left out in silence.
     """
-    entries: dict[str, str] = {":root" if read_all else ":minimal": READ}
-    not_held: list[str] = []
-    roots: list[str] = []
-    for path in denied:
-        entries.update(_deny(path))
-    for path in (*readable, worktree):
-        _put(entries, path, READ, not_held)
-    for path in scratch:
-        _put(entries, path, WRITE, not_held)
-    in_name_only = [path for path in plan.writable_roots if _is_glob(path) and _sendable(path)]
-    for path in plan.writable_roots:
-        if not _is_glob(path):
-            _put(entries, path, WRITE, not_held)
-    if in_name_only:
-        # A workspace root is taken literally where an entry would be read as a glob.
-        roots = [str(path) for path in in_name_only]
-    for path in plan.readonly:
-        _put(entries, path, READ, not_held)
-    for path in plan.hidden_paths:
-        entries.update(_deny(path))
-    entries.update(dict.fromkeys((*plan.hidden_globs, *denied_globs), DENY))
-    filesystem: dict[str, object] = dict(entries)
-    if roots:
-        filesystem[_WORKSPACE_ROOTS] = {".": WRITE}
-    written = [path for path, access in entries.items() if access == WRITE]
-    network, features = _network(loopback, tuple(network_hosts))
+    session = session or UNBOUNDED
+    builder = _Builder()
+    builder.entries[":root" if session.reads_everything else ":minimal"] = READ
+    builder.deny((*denied, *_with_copies(session.denied_paths, place)))
+    if not session.reads_everything:
+        builder.put(session.readable_paths, READ)
+    builder.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
+    builder.put(place.scratch, WRITE)
+    builder.write(plan.writable_roots)
+    builder.put(plan.readonly, READ)
+    builder.deny(plan.hidden_paths)
+    builder.deny_globs((*plan.hidden_globs, *_with_copied_globs(session.denied_globs, place)))
+    network, features = _network(loopback, tuple(network_hosts) if session.network else ())
     return PermissionProfile(
         name=f"baton-{secrets.token_hex(16)}",
-        filesystem=filesystem,
+        filesystem=builder.filesystem(),
         network=network,
-        writable_roots=tuple(sorted({*written, *roots})),
-        workspace_roots=tuple(roots) or None,
-        not_held=tuple(not_held),
+        writable_roots=builder.writable_roots(),
+        workspace_roots=tuple(builder.roots) or None,
+        not_held=tuple(builder.not_held),
         features=features,
     )
+
+
+class _Builder:
+    """Collects entries; a later one for the same path wins."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, str] = {}
+        self.roots: list[str] = []
+        self.not_held: list[str] = []
+
+    def put(self, paths: Iterable[Path], access: str) -> None:
+        for path in paths:
+            if not _sendable(path):
+                self._cannot(path, access, "is not UTF-8")
+            elif _is_glob(path):
+                self._cannot(path, access, "holds one of * ? [ ]")
+            else:
+                self.entries[str(path)] = access
+
+    def write(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            if _is_glob(path) and _sendable(path):
+                # A workspace root is taken literally where an entry would be read as a glob.
+                self.roots.append(str(path))
+            else:
+                self.put((path,), WRITE)
+
+    def deny(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            if not _is_glob(path) and _sendable(path):
+                self.entries[str(path)] = DENY
+            else:
+                self.deny_globs((_glob_for(path),))
+
+    def deny_globs(self, globs: Iterable[str]) -> None:
+        for glob in globs:
+            # A glob denies files alone; what lies below a directory that it matches needs a glob of its own.
+            self.entries.update({glob: DENY, f"{glob.removesuffix('/**')}/**": DENY})
+
+    def filesystem(self) -> dict[str, object]:
+        literal: dict[str, object] = {_WORKSPACE_ROOTS: {".": WRITE}} if self.roots else {}
+        return {**self.entries, **literal}
+
+    def writable_roots(self) -> tuple[str, ...]:
+        written = (path for path, access in self.entries.items() if access == WRITE)
+        return tuple(sorted({*written, *self.roots}))
+
+    def _cannot(self, path: Path, access: str, why: str) -> None:
+        held = "writable" if access == WRITE else "kept read-only"
+        self.not_held.append(f"{show_path(os.fsencode(path))} is not {held}: its name {why}")
+
+
+def _with_copies(paths: Iterable[Path], place: WorkerPlace) -> list[Path]:
+    """The paths, and for those in the workspace also their copies in the worktree."""
+    listed = list(paths)
+    inside = (path for path in listed if path.is_relative_to(place.workspace))
+    return [*listed, *(place.cwd / path.relative_to(place.workspace) for path in inside)]
+
+
+def _with_copied_globs(globs: Iterable[str], place: WorkerPlace) -> list[str]:
+    listed = list(globs)
+    prefix = f"{place.workspace}/"
+    inside = (glob.removeprefix(prefix) for glob in listed if glob.startswith(prefix))
+    return [*listed, *(f"{_glob_for(place.cwd)}/{rest}" for rest in inside)]
 
 
 def _network(loopback: bool, hosts: tuple[str, ...]) -> tuple[dict[str, object], dict[str, bool]]:
@@ -117,24 +182,10 @@ def _network(loopback: bool, hosts: tuple[str, ...]) -> tuple[dict[str, object],
     return network, {"network_proxy": True}
 
 
-def _put(entries: dict[str, str], path: Path, access: str, not_held: list[str]) -> None:
-    if not _sendable(path):
-        verb = "be written" if access == WRITE else "be kept read-only"
-        not_held.append(f"{_shown(path)} cannot {verb}: its name is not UTF-8")
-    elif _is_glob(path):
-        not_held.append(f"{_shown(path)} is not kept read-only: its name holds one of * ? [ ]")
-    else:
-        entries[str(path)] = access
-
-
-def _deny(path: Path) -> dict[str, str]:
-    """Entries that deny reading a path and everything below it."""
-    if not _is_glob(path) and _sendable(path):
-        return {str(path): DENY}
-    # Wider than the path where a character cannot be written down, which is the safe side of a denial.
+def _glob_for(path: Path) -> str:
+    """A glob for one path; wider than it where a character cannot be written down, the safe side of a denial."""
     text = os.fsencode(path).decode("utf-8", "replace")
-    glob = "".join(f"[{char}]" if char in "*?[]" else "?" if char in "\\�" else char for char in text)
-    return {glob: DENY, f"{glob}/**": DENY}
+    return "".join(f"[{char}]" if char in "*?[]" else "?" if char in "\\\ufffd" else char for char in text)
 
 
 def _is_glob(path: Path) -> bool:
@@ -147,7 +198,3 @@ def _sendable(path: Path) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _shown(path: Path) -> str:
-    return show_path(os.fsencode(path))
