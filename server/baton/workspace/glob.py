@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 ByteSet = int
 """A set of byte values: bit n stands for byte n."""
@@ -17,7 +18,7 @@ _NAME_BYTES: ByteSet = ((1 << 256) - 1) & ~(1 << ord("/")) & ~1
 
 def segment_matches(segment: Segment, name: bytes) -> bool:
     """Whether one name without slashes is matched by one segment."""
-    return re.compile(segment_expression(segment), re.DOTALL).fullmatch(name) is not None
+    return _compiled(segment).fullmatch(name) is not None
 
 
 def denial_glob(segment: Segment) -> str:
@@ -76,6 +77,11 @@ def segment_expression(segment: Segment) -> bytes:
         return head
     inner = b"".join(b"(?>[^/]*?" + run + b")" for run in rest[:-1])
     return head + inner + b"[^/]*" + rest[-1]
+
+
+@lru_cache(maxsize=4096)
+def _compiled(segment: Segment) -> re.Pattern[bytes]:
+    return re.compile(segment_expression(segment), re.DOTALL)
 
 
 def _set_expression(allowed: ByteSet) -> bytes:

@@ -30,6 +30,8 @@ class Pattern:
     """The names of a path in order; None is any number of names, none included. The last element is None."""
     exact: bytes | None
     """The single path that it names, when it holds no wildcard and is anchored."""
+    bare_name: bytes | None
+    """The name that it covers at any depth, when that is all it says."""
     directory_only: bool
     """It ended with a slash: names a directory, never a file."""
     literal_prefix: bytes
@@ -59,6 +61,13 @@ class Pattern:
             elif segment_matches(element, name):
                 after.add(index + 1)
         return self._closure(after)
+
+    def state_at(self, path: bytes) -> frozenset[int]:
+        """The state after every name of `path`; b"" is the workspace itself."""
+        states = self.start()
+        for name in path.split(b"/") if path else ():
+            states = self.step(states, name)
+        return states
 
     def covers_file(self, states: frozenset[int]) -> bool:
         """Whether the path read so far is covered as a file."""
@@ -119,6 +128,7 @@ def _parse(text: str) -> Pattern:
         text=text,
         elements=tuple(_with_tail(names, directory_only)),
         exact=exact if fixed and None not in literals else None,
+        bare_name=literal(names[1]) if len(names) == 2 and names[0] is None else None,
         directory_only=directory_only,
         literal_prefix=b"/".join(prefix),
         literal_names=frozenset(name for name in literals if name is not None),
@@ -167,6 +177,8 @@ def _refuse_foreign(text: str, body: str) -> None:
         raise ValueError("has . as a name in the middle; leave it out")
     if "" in names:
         raise ValueError("has an empty name between slashes")
+    if any("**" in name and name != "**" for name in names):
+        raise ValueError("has ** within a name, which git reads in two ways; write * there, or **/ before it")
     if re.search(r"\\[A-Za-z0-9_.]", body):
         raise ValueError("has a backslash before an ordinary character; names are separated by /")
     if re.search(r"(?<!\\)\{[^{}/]*,[^{}]*\}", body):
