@@ -1,0 +1,24 @@
+#!/bin/sh
+# Everything that must hold before a change lands: scripts/test.sh [--all] [PYTEST ARGS…]
+# Without --all the tests marked `long` are left out. Nothing is written into the checkout.
+set -eu
+cd "$(dirname "$0")/.."
+python=$(scripts/setup.sh)
+PATH=$(dirname "$python"):$PATH
+cache=$(dirname "$(dirname "$python")")/cache
+export PATH
+export PYTHONDONTWRITEBYTECODE=1
+export RUFF_CACHE_DIR="$cache/ruff" MYPY_CACHE_DIR="$cache/mypy" HYPOTHESIS_STORAGE_DIRECTORY="$cache/hypothesis"
+
+tier="not long"
+if [ "${1:-}" = --all ]; then
+    tier=
+    shift
+fi
+
+ruff check --quiet .
+ruff format --quiet --check .
+mypy
+"$python" -m baton.cli.main policy render --check
+"$python" -m baton.tools.surface --check
+exec "$python" -m pytest -q -n 2 -o cache_dir="$cache/pytest" -m "$tier" "$@"
