@@ -46,6 +46,12 @@ class Snapshot:
     """The tree of the whole repository's work tree, bytes on disk."""
     head: str | None
     """The person's HEAD commit, None when unborn or a plain folder."""
+    submodules: tuple[bytes, ...] = ()
+    """Submodules, relative to the repository root: recorded as pointers, empty in a worktree."""
+    nested: tuple[bytes, ...] = ()
+    """Untracked repositories inside, relative to the root: not part of the snapshot."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of this snapshot, one line each."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ class Capture:
     """Folder that keeps ignored and nested content up to the policy's limit."""
     aside_cut: bool = False
     """True when the limit left some of it out."""
+    over_limit: str | None = None
+    """One line when the worker made more than is captured: the tree is then incomplete, a violation."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,238 @@
+"""Records what a worktree holds when its worker has ended, whatever the worker did and with whatever tool."""
+
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH101, PTH112, PTH114
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from baton.contract.tree import Capture, TreeChange, show_path
+from baton.workspace.aside import keep_aside
+from baton.workspace.changes import changes_between, outside_between
+from baton.workspace.git import GitFailed
+from baton.workspace.index import Entry, update_index
+from baton.workspace.links import leaves
+from baton.workspace.listing import GITLINK, LINK, parse_dirty, parse_entries
+from baton.workspace.scan import Scan, scan_worktree
+from baton.workspace.sparse import absent_paths, inherit_absent
+from baton.workspace.store import PrivateGit
+from baton.workspace.worktree import Worktree, pointer_text, recorded_links
+
+
+def capture_worktree(
+    repo: PrivateGit,
+    worktree: Worktree,
+    base: str,
+    ref: str,
+    aside: Path,
+    exclude_links: Iterable[Path] = (),
+) -> Capture:
+    """Record the worktree as a commit on `base`, named by `ref`; the worktree's index stays as it was.
+
+    Folders that Baton linked in are left out (those recorded with the worktree and `exclude_links`).
+    Ignored and nested content goes to `aside`, up to the limit. Special files are listed and then removed
+    from the worktree, because git would wait for ever on some of them. Only call it when no process of the
+    worker is left.
+    """
+    return _Capturing(repo, worktree, base, aside, exclude_links).record(ref)
+
+
+@dataclass
+class _Found:
+    """What the capture takes in, and what it only lists."""
+
+    disk: list[bytes] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    nested: set[bytes] = field(default_factory=set)
+    over_limit: str | None = None
+    dropped: list[bytes] = field(default_factory=list)
+
+
+class _Capturing:
+    def __init__(
+        self, repo: PrivateGit, worktree: Worktree, base: str, aside: Path, exclude_links: Iterable[Path]
+    ) -> None:
+        self.repo = repo
+        self.worktree = worktree
+        self.base = base
+        self.aside = aside
+        self.top = os.fsencode(worktree.root) + b"/"
+        given = (os.fsencode(path).removeprefix(self.top) for path in exclude_links)
+        self.links = frozenset((*recorded_links(worktree), *given))
+
+    def record(self, ref: str) -> Capture:
+        repo, worktree = self.repo, self.worktree
+        scan = scan_worktree(worktree.root, self.links, repo.limits.walked_entries)
+        ignored = self._ignored()
+        with tempfile.TemporaryDirectory(prefix="capture-", dir=repo.path / "indexes") as folder:
+            index = Path(folder) / "index"
+            shutil.copy2(worktree.index, index)
+            found = self._look(index, scan)
+            self._take_in(index, found)
+            tree = repo.run(["write-tree", "--missing-ok"], index=index).stdout.decode().strip()
+        # What the worker wrote may equal an object of the person's that nothing holds: own it.
+        repo.keep(tree, repo.tree_of(self.base))
+        commit = repo.commit_tree(tree, [self.base], "Worktree as its worker left it\n")
+        inherit_absent(repo, commit, self.base)
+        repo.set_ref(ref, commit)
+        changes = changes_between(repo, self.base, commit)
+        kept = keep_aside(
+            worktree.root, sorted({*ignored, *found.nested}), self.aside, repo.limits, leave_out=self.links
+        )
+        limit = repo.limits.listed_paths
+        return Capture(
+            commit=commit,
+            tree=tree,
+            changes=changes,
+            ignored=tuple(ignored[:limit]),
+            nested=tuple(sorted(found.nested)[:limit]),
+            leaving_links=self._leaving(commit, changes),
+            outside=outside_between(repo, self.base, commit),
+            unsupported=tuple([*scan.special, *found.dropped][:limit]),
+            aside=self.aside if kept.anything else None,
+            aside_cut=kept.cut,
+            over_limit=scan.over_limit or found.over_limit,
+        )
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    def _git(self, args: list[str | bytes], index: Path) -> bytes:
+        worktree = self.worktree
+        return self.repo.run(args, git_dir=worktree.admin, work_tree=worktree.root, index=index).stdout
+
+    def _ignored(self) -> list[bytes]:
+        """Ignored paths by the worktree's rules as the worker left them; whole folders end in a slash."""
+        listed = self._git(
+            ["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"], self.worktree.index
+        )
+        return [path for path in listed.split(b"\0") if path and path.rstrip(b"/") not in self.links]
+
+    def _look(self, index: Path, scan: Scan) -> _Found:
+        found = _Found(nested=set(scan.git_entries))
+        if not self._pointer_intact():
+            found.nested.add(b".git")
+        dirty = parse_dirty(
+            self._git(["diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all"], index)
+        )
+        tracked = parse_entries(self._git(["ls-files", "-s", "-z"], index))
+        for path, mode in dirty.items():
+            if tracked[path][0] == GITLINK:
+                self._look_at_submodule_in_other_shape(path, found)
+            elif mode == GITLINK:
+                # A repository where a file was: the file is gone, the repository is listed.
+                found.entries.append((0, self.repo.zero, path))
+            elif path not in self.links:
+                found.disk.append(path)
+        for path in absent_paths(self.repo, self.base):
+            if path in tracked and os.path.lexists(self.top + path):
+                found.disk.append(path)
+        for path, (mode, _) in tracked.items():
+            if mode == GITLINK and path not in dirty and self._filled(path):
+                found.nested.add(path)
+        untracked = self._git(["ls-files", "-z", "-o", "--exclude-standard"], index).split(b"\0")
+        for path in untracked:
+            if path.endswith(b"/"):
+                found.nested.add(path[:-1])
+                # Named as a whole, not by its git directory.
+                found.nested.discard(path + b".git")
+            elif path and path not in self.links:
+                found.disk.append(path)
+        self._bound(found)
+        return found
+
+    def _look_at_submodule_in_other_shape(self, path: bytes, found: _Found) -> None:
+        if path in self.links:
+            return
+        if os.path.isdir(self.top + path) and not os.path.islink(self.top + path):
+            if self._filled(path):
+                found.nested.add(path)
+            return
+        found.disk.append(path)
+
+    def _filled(self, path: bytes) -> bool:
+        full = self.top + path
+        if path in self.links or os.path.islink(full):
+            return False
+        with contextlib.suppress(OSError), os.scandir(full) as entries:
+            return next(entries, None) is not None
+        return False
+
+    def _pointer_intact(self) -> bool:
+        pointer = self.worktree.root / ".git"
+        try:
+            return not pointer.is_symlink() and pointer.read_bytes() == pointer_text(self.worktree)
+        except OSError:
+            return False
+
+    def _bound(self, found: _Found) -> None:
+        """Leave out what is beyond the limits, and say so: such a tree is a violation by itself."""
+        limits = self.repo.limits
+        count = total = 0
+        kept = []
+        for path in found.disk:
+            size = 0
+            with contextlib.suppress(OSError):
+                size = os.lstat(self.top + path).st_size
+            if count + 1 > limits.captured_files or total + size > limits.captured_bytes:
+                found.dropped.append(path)
+                continue
+            count, total = count + 1, total + size
+            kept.append(path)
+        if found.dropped:
+            found.over_limit = (
+                f"the worker made more than {limits.captured_files} files or "
+                f"{limits.captured_bytes // 2**20} MiB: {len(found.dropped)} paths are not captured, "
+                f"{show_path(found.dropped[0])} first"
+            )
+        found.disk = kept
+
+    # -- taking in --------------------------------------------------------------------------------
+
+    def _take_in(self, index: Path, found: _Found) -> None:
+        root, admin = self.worktree.root, self.worktree.admin
+        try:
+            update_index(self.repo, index, root, found.entries, found.disk, git_dir=admin)
+        except GitFailed:
+            self._make_readable(found.disk)
+            update_index(self.repo, index, root, found.entries, found.disk, git_dir=admin)
+
+    def _make_readable(self, paths: Iterable[bytes]) -> None:
+        for path in paths:
+            full = self.top + path
+            with contextlib.suppress(OSError):
+                if not os.path.islink(full) and not os.access(full, os.R_OK):
+                    os.chmod(full, os.lstat(full).st_mode | 0o400)
+
+    # -- judging links ----------------------------------------------------------------------------
+
+    def _leaving(self, commit: str, changes: tuple[TreeChange, ...]) -> tuple[bytes, ...]:
+        """Links that leave and did not so before; also untouched ones that now go through another link."""
+        if not any(LINK in (change.old_mode, change.new_mode) for change in changes):
+            return ()
+        old, new = self._links_of(self.base), self._links_of(commit)
+        prefix = self.repo.site.prefix
+        bad = []
+        for path in new:
+            if not path.startswith(prefix) or not leaves(path, new, prefix):
+                continue
+            if old.get(path) == new[path] and leaves(path, old, prefix):
+                continue
+            bad.append(path.removeprefix(prefix))
+        return tuple(sorted(bad))
+
+    def _links_of(self, commit: str) -> dict[bytes, bytes]:
+        listed = self.repo.run(["ls-tree", "-r", "-z", commit]).stdout
+        found = []
+        for line in listed.split(b"\0"):
+            if line.startswith(b"120000 "):
+                facts, path = line.split(b"\t", 1)
+                found.append((path, facts.split(b" ")[2]))
+        texts = self.repo.read_blobs([oid for _, oid in found])
+        return {path: text for (path, _), text in zip(found, texts, strict=True) if text is not None}

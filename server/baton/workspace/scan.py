@@ -1,0 +1,67 @@
+"""Walks a worktree that a worker has left, for what git would overlook, follow or wait on."""
+
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH101, PTH108
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Scan:
+    """What lies in a worktree besides files, folders and links. Paths are relative to its root."""
+
+    special: list[bytes] = field(default_factory=list)
+    """Pipes, sockets and devices; they have been removed."""
+    git_entries: list[bytes] = field(default_factory=list)
+    """Everything named `.git` below the root, in any case: git passes over it in silence."""
+    over_limit: str | None = None
+
+
+def scan_worktree(root: Path, leave_out: Set[bytes], limit: int) -> Scan:
+    """Walk without following links; folders the worker locked are opened, special files removed.
+
+    More than `limit` entries: the walk ends and `over_limit` says so.
+    """
+    scan = Scan()
+    top = os.fsencode(root) + b"/"
+    pending = [b""]
+    seen = 0
+    while pending:
+        folder = pending.pop()
+        for entry in _entries(top + folder):
+            seen += 1
+            path = folder + entry.name
+            if path in leave_out or path == b".git":
+                continue
+            if entry.name.lower() == b".git":
+                scan.git_entries.append(path)
+            elif entry.is_dir(follow_symlinks=False):
+                pending.append(path + b"/")
+            elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+                scan.special.append(path)
+                with contextlib.suppress(OSError):
+                    os.unlink(top + path)
+        if seen > limit:
+            scan.over_limit = f"the worktree holds more than {limit} entries: not all were looked at"
+            break
+    return scan
+
+
+def _entries(folder: bytes) -> list[os.DirEntry[bytes]]:
+    for _ in range(2):
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except PermissionError:
+            with contextlib.suppress(OSError):
+                os.chmod(folder, stat.S_IRWXU)
+        except OSError:
+            break
+    return []

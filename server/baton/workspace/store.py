@@ -1,0 +1,310 @@
+"""The core of a private repository: how git is run in it, its refs, and which objects are its own.
+
+Two object folders: `store/` holds what Baton wrote and borrows nothing; `objects/` is empty and lists the
+store and the person's objects as alternates, so that plain git commands on the repository see everything.
+Writing with the store alone in sight keeps every object that is beyond the person's history out of the reach
+of their `git gc`, and leaves even the time stamps of their objects alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.contract.errors import StateUnavailable
+from baton.ledger.locks import FileLock
+from baton.workspace.git import DEADLINE, Git, Output
+from baton.workspace.limits import Limits
+from baton.workspace.locate import Site
+
+LOCK_SECONDS = 120.0
+"""How long a caller waits for another process in the same private repository."""
+
+_ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -export-subst -export-ignore\n"
+
+_CONFIG = """\
+[core]
+\tbare = true
+\tfileMode = true
+\tsymlinks = true
+\tignoreCase = false
+\tprecomposeUnicode = false
+\tprotectNTFS = false
+\tautocrlf = false
+\tsafecrlf = false
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = false
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tlogAllRefUpdates = false
+\tquotePath = false
+\tfsync = committed,loose-object
+\tfsyncMethod = batch
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[checkout]
+\tworkers = 0
+\tthresholdForParallelism = 100
+[diff]
+\tignoreSubmodules = all
+[merge]
+\tdirectoryRenames = false
+\tconflictStyle = merge
+"""
+
+
+@dataclass(frozen=True)
+class PrivateGit:
+    """Git in one private repository. Safe to use from several threads and processes."""
+
+    git: Git
+    site: Site
+    path: Path
+    """The bare repository."""
+    worktrees: Path
+    """Folder under which worktrees are made."""
+    limits: Limits
+
+    @property
+    def store(self) -> Path:
+        """Objects that Baton wrote itself."""
+        return self.path / "store"
+
+    @property
+    def zero(self) -> str:
+        """The object id that stands for "none"."""
+        return "0" * (64 if self.site.object_format == "sha256" else 40)
+
+    def run(
+        self,
+        args: Sequence[str | bytes],
+        *,
+        git_dir: Path | None = None,
+        work_tree: Path | None = None,
+        index: Path | None = None,
+        input: bytes | None = None,
+        borrow: bool = True,
+        ok: Sequence[int] = (0,),
+        max_output: int | None = None,
+        timeout: float = DEADLINE,
+        env: Mapping[str, str] | None = None,
+    ) -> Output:
+        """Run git here. With `borrow` false the person's objects are out of sight."""
+        variables = {"GIT_OBJECT_DIRECTORY": str(self.store), **(env or {})}
+        if borrow and self.site.common_dir is not None:
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self.site.common_dir / "objects")
+        if index is not None:
+            variables["GIT_INDEX_FILE"] = str(index)
+        return self.git.own(
+            args,
+            git_dir=git_dir or self.path,
+            work_tree=work_tree,
+            env=variables,
+            input=input,
+            ok=ok,
+            max_output=max_output,
+            timeout=timeout,
+        )
+
+    def lock(self, name: str) -> FileLock:
+        """A lock between processes for one kind of work here; `with` waits at most two minutes."""
+        return FileLock(self.path / f"{name}.lock", timeout=LOCK_SECONDS)
+
+    # -- refs -------------------------------------------------------------------------------------
+
+    def resolve(self, ref: str) -> str | None:
+        """The commit that a ref or revision names, None when there is none."""
+        found = self.run(["rev-parse", "--verify", "--quiet", ref + "^{commit}"], ok=(0, 1, 128))
+        return found.stdout.decode().strip() if found.exit_code == 0 else None
+
+    def set_ref(self, ref: str, commit: str) -> None:
+        """Let a ref name a commit, durably."""
+        self.run(["update-ref", "--no-deref", ref, commit])
+
+    def delete_ref(self, ref: str) -> None:
+        """Forget a ref; does nothing when there is none."""
+        self.run(["update-ref", "--no-deref", "-d", ref])
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Refs below a prefix (`refs/runs/<run>`), with their commits."""
+        listed = self.run(["for-each-ref", "--format=%(refname) %(objectname)", prefix]).stdout.decode()
+        pairs = (line.partition(" ") for line in listed.splitlines())
+        return {name: oid for name, _, oid in pairs}
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit (or of a tree)."""
+        return self.run(["rev-parse", "--verify", commit + "^{tree}"]).stdout.decode().strip()
+
+    def commit_tree(self, tree: str, parents: Iterable[str], message: str) -> str:
+        """Record a tree as a commit of Baton's."""
+        args: list[str] = ["commit-tree", "--no-gpg-sign", tree]
+        for parent in parents:
+            args += ["-p", parent]
+        who = {
+            f"GIT_{role}_{part}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for part, value in (("NAME", "Baton"), ("EMAIL", "baton@localhost"))
+        }
+        return self.run(args, input=message.encode(), env=who).stdout.decode().strip()
+
+    def fetch_command(self, ref: str) -> str:
+        """What a person types in their repository to get a result as FETCH_HEAD, or here to look at it."""
+        if self.site.kind == "git":
+            return f"git fetch {shlex.quote(str(self.path))} {shlex.quote(ref)}"
+        return f"git --git-dir={shlex.quote(str(self.path))} show {shlex.quote(ref)}"
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def read_blobs(self, oids: Sequence[bytes | str]) -> list[bytes | None]:
+        """Contents of objects in the order given, None for one that is missing. For small ones."""
+        if not oids:
+            return []
+        names = b"\n".join(oid if isinstance(oid, bytes) else oid.encode() for oid in oids) + b"\n"
+        raw = self.run(["cat-file", "--batch"], input=names).stdout
+        contents: list[bytes | None] = []
+        at = 0
+        for _ in oids:
+            end = raw.index(b"\n", at)
+            facts = raw[at:end].split(b" ")
+            at = end + 1
+            if facts[-1] == b"missing":
+                contents.append(None)
+                continue
+            size = int(facts[2])
+            contents.append(raw[at : at + size])
+            at += size + 1
+        return contents
+
+    def missing(self, oids: Iterable[str], *, borrow: bool) -> list[str]:
+        """Those of the objects that are not in the store (nor, with `borrow`, among the person's)."""
+        wanted = "\n".join(oids)
+        if not wanted:
+            return []
+        listed = self.run(
+            ["cat-file", "--batch-check=%(objectname)"], input=wanted.encode() + b"\n", borrow=borrow
+        ).stdout
+        return [line[:-8].decode() for line in listed.splitlines() if line.endswith(b" missing")]
+
+    def keep(self, tree: str, basis: str | None) -> list[str]:
+        """Copy into the store what `tree` needs beyond `basis`, a tree of the person's that is pinned.
+
+        Returns the objects that are nowhere to be found.
+        """
+        if tree == basis:
+            return []
+        args = ["diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev"]
+        listed = self.run([*args, basis or self._empty_tree(), tree]).stdout.split(b"\0")
+        wanted = {tree}
+        for head in listed[:-1:2]:
+            _, mode, _, oid, _ = head.decode().split(" ")
+            if mode not in ("160000", "000000"):
+                wanted.add(oid)
+        return self.copy(wanted)
+
+    def copy(self, oids: Iterable[str]) -> list[str]:
+        """Copy objects from the person's into the store; returns those that are nowhere to be found."""
+        borrowed = self.missing(sorted(oids), borrow=False)
+        lost = self.missing(borrowed, borrow=True)
+        found = sorted(set(borrowed) - set(lost))
+        if found:
+            self._pack("\n".join(found) + "\n", [])
+        return lost
+
+    def copy_commits(self, commit: str, pinned: str) -> None:
+        """Copy into the store what a commit's history has beyond the pinned commit's."""
+        self._pack(f"{commit}\n^{pinned}\n", ["--revs"])
+
+    def _pack(self, wanted: str, options: Sequence[str]) -> None:
+        (self.store / "pack").mkdir(exist_ok=True)
+        # Deltas may only be against objects of the same pack, or the pack would borrow again.
+        self.run(
+            [
+                "pack-objects",
+                "-q",
+                "--no-reuse-delta",
+                "--window=0",
+                *options,
+                str(self.store / "pack" / "pack"),
+            ],
+            input=wanted.encode(),
+        )
+
+    def _empty_tree(self) -> str:
+        return (
+            self.run(["hash-object", "-t", "tree", "-w", "--stdin"], input=b"", borrow=False)
+            .stdout.decode()
+            .strip()
+        )
+
+
+def create(git: Git, site: Site, path: Path) -> None:
+    """Make the bare repository when it is not there yet, whole or not at all, and bring it up to date."""
+    if not (path / "HEAD").exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            _initialise(git, site, made)
+            made.rename(path)
+        except OSError as error:
+            if not (path / "HEAD").exists():  # otherwise another process was quicker
+                raise StateUnavailable(f"cannot make {path}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    _refresh(site, path)
+
+
+def _initialise(git: Git, site: Site, path: Path) -> None:
+    git.own(["init", "-q", "--bare", "--template=", f"--object-format={site.object_format}"], git_dir=path)
+    config = path / "config"
+    config.write_text(config.read_text() + _CONFIG)
+    (path / "info").mkdir(exist_ok=True)
+    (path / "info" / "attributes").write_text(_ATTRIBUTES)
+    for folder in ("store/pack", "store/info", "absent", "indexes"):
+        (path / folder).mkdir(parents=True)
+
+
+def _refresh(site: Site, path: Path) -> None:
+    alternates = [_quoted(path / "store")]
+    if site.common_dir is not None:
+        alternates.append(_quoted(site.common_dir / "objects"))
+    (path / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    _write(path / "objects" / "info" / "alternates", "\n".join(alternates).encode() + b"\n")
+    _write(path / "root", os.fsencode(site.root) + b"\n")
+    rules = b"\n".join(_read(file) for file in site.exclude_files)
+    _write(path / "info" / "exclude", rules)
+    shallow = _read(site.common_dir / "shallow") if site.common_dir is not None else b""
+    if shallow or (path / "shallow").exists():
+        _write(path / "shallow", shallow)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file in one step, only when it differs."""
+    if path.exists() and path.read_bytes() == data:
+        return
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    Path(name).replace(path)
+
+
+def _quoted(path: Path) -> str:
+    """A path as git's lists of alternates want it."""
+    raw = os.fsencode(path)
+    if not any(byte < 32 or byte in b'":\\#' or byte > 126 for byte in raw):
+        return str(path)
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in raw) + '"'

@@ -1,0 +1,196 @@
+"""Worktrees of the private repository: made, brought back to a commit for the next use, removed.
+
+Git commands get the administrative folder and the work tree by name; what a worker wrote into the
+worktree's `.git` is never read.
+"""
+
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH101
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.contract.errors import InvalidInput, StateUnavailable
+from baton.workspace.sparse import absent_paths
+from baton.workspace.store import PrivateGit
+
+_LINKS = "baton-links"
+
+
+@dataclass(frozen=True)
+class Worktree:
+    """A detached checkout of the whole repository."""
+
+    name: str
+    root: Path
+    cwd: Path
+    """The workspace inside it."""
+    admin: Path
+    """Its git directory, inside the private repository and out of a worker's reach."""
+
+    @property
+    def index(self) -> Path:
+        return self.admin / "index"
+
+
+def add_worktree(repo: PrivateGit, name: str, commit: str) -> Worktree:
+    """Make a worktree that holds `commit`, or bring an existing one of that name to it.
+
+    Registration is serialised between processes; the checkout itself is not.
+    """
+    if not name or name.startswith(".") or "/" in name or name.endswith(".lock"):
+        raise InvalidInput(f"{name!r} cannot name a worktree")
+    worktree = _named(repo, name)
+    with repo.lock("worktrees"):
+        known = _registered(repo, worktree)
+        if not known:
+            _forget(worktree)
+            repo.worktrees.mkdir(parents=True, exist_ok=True, mode=0o700)
+            add = ["worktree", "add", "--force", "--detach", "--no-checkout", str(worktree.root), commit]
+            repo.run(add)
+    if known:
+        reset_worktree(repo, worktree, commit)
+    else:
+        _check_out(repo, worktree, commit)
+    return worktree
+
+
+def open_worktree(repo: PrivateGit, name: str) -> Worktree | None:
+    """A worktree that was made before, None when there is none."""
+    worktree = _named(repo, name)
+    return worktree if _registered(repo, worktree) else None
+
+
+def list_worktrees(repo: PrivateGit) -> tuple[str, ...]:
+    """Names of the worktrees that are registered."""
+    folder = repo.path / "worktrees"
+    return tuple(sorted(entry.name for entry in folder.iterdir())) if folder.is_dir() else ()
+
+
+def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
+    """Bring a worktree to `commit` and remove all else, ignored and nested content included.
+
+    Links to dependency folders are taken away first, so nothing behind them can be touched; link again.
+    """
+    for link in recorded_links(worktree):
+        remove_tree(worktree.root / os.fsdecode(link))
+    record_links(worktree, ())
+    _restore_pointer(worktree)
+    (worktree.admin / "index.lock").unlink(missing_ok=True)
+    make_walkable(worktree.root)
+    _read_tree(repo, worktree, commit)
+    clean = ["clean", "-ffdxq"]
+    run = {"git_dir": worktree.admin, "work_tree": worktree.root, "index": worktree.index}
+    repo.run(clean, **run)  # type: ignore[arg-type]
+    _write_files(repo, worktree, commit)
+
+
+def remove_worktree(repo: PrivateGit, worktree: Worktree) -> None:
+    """Delete a worktree and its registration; does nothing when it is gone."""
+    with repo.lock("worktrees"):
+        _forget(worktree)
+
+
+def record_links(worktree: Worktree, links: tuple[bytes, ...]) -> None:
+    """Remember which paths are dependency folders that Baton linked or copied in."""
+    (worktree.admin / _LINKS).write_bytes(b"\0".join(links))
+
+
+def recorded_links(worktree: Worktree) -> tuple[bytes, ...]:
+    """Paths, relative to the root, that Baton linked or copied in."""
+    try:
+        data = (worktree.admin / _LINKS).read_bytes()
+    except FileNotFoundError:
+        return ()
+    return tuple(data.split(b"\0")) if data else ()
+
+
+def pointer_text(worktree: Worktree) -> bytes:
+    """What the worktree's `.git` file must say."""
+    return b"gitdir: " + os.fsencode(worktree.admin) + b"\n"
+
+
+def remove_tree(path: Path) -> None:
+    """Delete whatever is at a path without following links; folders that forbid it are opened first."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    make_walkable(path)
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise StateUnavailable(f"cannot delete {path}: {error.strerror}") from None
+
+
+def make_walkable(folder: Path) -> None:
+    """Let the owner read and change every folder below, which a worker may have forbidden."""
+    pending = [os.fsencode(folder)]
+    while pending:
+        at = pending.pop()
+        with contextlib.suppress(OSError):
+            if os.lstat(at).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(at, 0o700)
+        with contextlib.suppress(OSError), os.scandir(at) as entries:
+            pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _named(repo: PrivateGit, name: str) -> Worktree:
+    root = repo.worktrees / name
+    cwd = root / os.fsdecode(repo.site.prefix) if repo.site.prefix else root
+    return Worktree(name=name, root=root, cwd=cwd, admin=repo.path / "worktrees" / name)
+
+
+def _registered(repo: PrivateGit, worktree: Worktree) -> bool:
+    try:
+        at = (worktree.admin / "gitdir").read_bytes()
+    except OSError:
+        return False
+    return at == os.fsencode(worktree.root / ".git") + b"\n" and worktree.root.is_dir()
+
+
+def _forget(worktree: Worktree) -> None:
+    remove_tree(worktree.root)
+    remove_tree(worktree.admin)
+
+
+def _restore_pointer(worktree: Worktree) -> None:
+    pointer = worktree.root / ".git"
+    if pointer.is_symlink() or not pointer.is_file() or pointer.read_bytes() != pointer_text(worktree):
+        remove_tree(pointer)
+        pointer.write_bytes(pointer_text(worktree))
+
+
+def _check_out(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
+    _restore_pointer(worktree)
+    _read_tree(repo, worktree, commit)
+    _write_files(repo, worktree, commit)
+
+
+def _read_tree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
+    repo.run(["read-tree", "--reset", commit], git_dir=worktree.admin, index=worktree.index)
+    repo.run(["update-ref", "--no-deref", "HEAD", commit], git_dir=worktree.admin)
+    absent = absent_paths(repo, commit)
+    if absent:
+        repo.run(
+            ["update-index", "-z", "--skip-worktree", "--stdin"],
+            git_dir=worktree.admin,
+            index=worktree.index,
+            work_tree=worktree.root,
+            input=b"\0".join(sorted(absent)) + b"\0",
+        )
+
+
+def _write_files(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
+    repo.run(
+        ["checkout-index", "--all", "--force", "--index", "-q"],
+        git_dir=worktree.admin,
+        index=worktree.index,
+        work_tree=worktree.root,
+    )
+    worktree.cwd.mkdir(parents=True, exist_ok=True)
