@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
-from baton.contract.errors import StateUnavailable
+from baton.contract.errors import InvalidInput, StateUnavailable
 
 BUNDLE = ("server", "policy", "skills", "agents", "requirements.lock", ".codex-plugin/plugin.json")
 """What of the plugin an environment holds a copy of, and is keyed by."""
@@ -38,16 +38,24 @@ class Environment:
 
 
 def state_folder(environment: Mapping[str, str]) -> str:
-    """The state folder: `BATON_STATE`, else the platform's place for state.
+    """The state folder: `BATON_STATE`, else the platform's place; the ledger's answer, without a library.
 
-    The ledger's answer, without a library. Raises `StateUnavailable` for a relative `BATON_STATE`.
+    Raises `InvalidInput` when it is named by a relative path or lies below a Codex home.
     """
     named = environment.get("BATON_STATE")
-    if named:
-        path = os.path.expanduser(named)
-        if not os.path.isabs(path):
-            raise StateUnavailable(f"BATON_STATE must be an absolute path, but is {named!r}")
-        return path
+    if named and not os.path.isabs(named):
+        raise InvalidInput(f"BATON_STATE must be an absolute path, not {named!r}")
+    state = os.path.realpath(named or _default_state(environment))
+    for home in (environment.get("CODEX_HOME"), os.path.expanduser("~/.codex")):
+        if home and (state + os.sep).startswith(os.path.realpath(home) + os.sep):
+            raise InvalidInput(
+                f"the state folder {state} lies in the Codex home {home}, which workers may not read; "
+                "set BATON_STATE to a folder outside it"
+            )
+    return state
+
+
+def _default_state(environment: Mapping[str, str]) -> str:
     xdg = environment.get("XDG_STATE_HOME", "")
     if os.path.isabs(xdg):
         return os.path.join(xdg, "baton")
