@@ -18,6 +18,14 @@ KeyPath = tuple[str, ...]
 
 _MOST = 5
 
+_WORDING = (
+    ("Input should be ", "expected "),
+    ("a valid tuple", "a list"),
+    ("a valid integer", "a whole number"),
+    ("a valid ", "a "),
+)
+"""Pydantic's words, and those of a person who writes TOML."""
+
 
 def refusal(faults: Iterable[tuple[Path, str]]) -> InvalidInput:
     """The error for faults given as file and text; a file is named once, and only the first few are told."""
@@ -59,7 +67,7 @@ def describe(fault: ErrorDetails, siblings: Iterable[str]) -> str:
             pattern = (fault.get("ctx") or {}).get("pattern")
             return f"{where}: expected text of the form {pattern}, got {got}"
     text = fault["msg"].removeprefix("Value error, ")
-    for before, after in (("Input should be ", "expected "), ("a valid tuple", "a list"), ("a valid ", "a ")):
+    for before, after in _WORDING:
         text = text.replace(before, after)
     return f"{where}: {text[:1].lower()}{text[1:]}, got {got}"
 

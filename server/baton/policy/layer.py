@@ -113,14 +113,18 @@ def _open_below(root: Path, relative: Path) -> int:
 
 
 def _layer(origin: Origin, descriptor: int, limit: int) -> Layer:
+    """Parse what the descriptor leads to, and close it."""
     file = origin.file
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
+        # Before opening it as a stream, which refuses a folder in words of its own.
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InvalidInput(f"{file}: not a regular file")
-        try:
+        with open(descriptor, "rb", closefd=False) as stream:
             content = stream.read(limit + 1)
-        except OSError as error:
-            raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
     if len(content) > limit:
         raise InvalidInput(f"{file}: larger than the {limit // 1024} KiB that such a file may have")
     return Layer(origin, _parsed(file, content))

@@ -95,7 +95,7 @@ class Role(Section):
     """The tier it runs on."""
     effort: Annotated[Effort, LOWER_EFFORT]
     """Its reasoning effort."""
-    change_intent: Annotated[ChangeIntent, _LOOSE, FIXED]
+    change_intent: Annotated[ChangeIntent, _LOOSE, FIXED, Field(title="Change Intent")]
     """Whether its tasks are meant to change files: `required`, `optional` or `forbidden`."""
     template: Annotated[Name, FIXED]
     """The standing instructions: a file of `policy/templates/roles/`, without `.md.j2`."""
