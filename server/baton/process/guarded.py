@@ -156,7 +156,8 @@ class Guarded:
             if patience.cancelled_caught and start is not None:
                 # The guard is stopped or starved: take its tree from it.
                 await anyio.to_thread.run_sync(tree.end_tree, tree.ProcessId(self.pid, start), 0.0)
-            return await self.wait()
+            ended = await self.wait()
+        return ended
 
     async def close(self) -> None:
         """End what still runs and give everything back."""

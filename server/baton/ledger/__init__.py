@@ -1,0 +1,1 @@
+"""What happened, durably: runs, tasks, attempts, events, commands, processes, artifacts and locks."""

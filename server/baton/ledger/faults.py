@@ -1,0 +1,64 @@
+"""SQLite's errors, said in one line each."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from baton.contract.errors import BatonError, Busy, StateUnavailable
+
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the error says that the file's content is broken, not that it cannot be reached."""
+    return _primary_code(error) in DAMAGE
+
+
+def mark_of_damage(database: Path) -> Path:
+    """The file whose presence asks the next opening to examine the whole database."""
+    return database.with_name(database.name + ".damaged")
+
+
+@contextmanager
+def said_in_one_line(database: Path) -> Iterator[None]:
+    """Turns SQLite's errors about file and disk into `StateUnavailable`, and contention into `Busy`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        told = as_baton_error(error, database)
+        if told is None:
+            raise
+        raise told from error
+
+
+def as_baton_error(error: sqlite3.Error, database: Path) -> BatonError | None:
+    """The error as a person should read it; None for a programming error of ours."""
+    code = _primary_code(error)
+    folder = database.parent
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Busy(f"another process is writing to {database} for too long; try again")
+    if code == sqlite3.SQLITE_FULL:
+        return StateUnavailable(f"the disk of the state folder {folder} is full; free some space, try again")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StateUnavailable(f"the state folder {folder} cannot be written ({error}); make it writable")
+    if code == sqlite3.SQLITE_IOERR:
+        return StateUnavailable(f"the disk of the state folder {folder} reports an error ({error})")
+    if code in DAMAGE:
+        _leave_mark(database)
+        return StateUnavailable(f"the database {database} is damaged ({error}); the next start examines it")
+    return None
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", 0) or 0
+    return code & 0xFF
+
+
+def _leave_mark(database: Path) -> None:
+    try:
+        mark_of_damage(database).touch(mode=0o600)
+    except OSError:
+        return  # a disk that refuses even this is told of by the error itself

@@ -1,0 +1,19 @@
+"""Ids of runs: short enough to type, too many to guess or to collide."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+RUN_ID = re.compile(r"r[a-z2-7]{8}")
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_run_id() -> str:
+    """A fresh id: `r` and 8 characters of a-z and 2-7 (40 random bits)."""
+    return "r" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
+
+
+def is_run_id(text: str) -> bool:
+    return RUN_ID.fullmatch(text) is not None

@@ -1,0 +1,114 @@
+"""The schema, as numbered steps that only ever add. A step, once released, is never changed.
+
+A change of what a JSON column holds that older programs cannot read is a step as well, even an empty one: the
+number is what makes them stop with one line.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def m001_runs(db: sqlite3.Connection) -> None:
+    """Runs, tasks, attempts and tries to integrate."""
+    db.execute(
+        """CREATE TABLE runs (
+            run_id TEXT PRIMARY KEY, workspace BLOB NOT NULL, repo_key TEXT NOT NULL, state TEXT NOT NULL,
+            mode TEXT NOT NULL, integrate TEXT NOT NULL, background INTEGER NOT NULL,
+            session TEXT NOT NULL, policy TEXT NOT NULL, options TEXT NOT NULL, program TEXT NOT NULL,
+            base_commit TEXT, head_commit TEXT, integration TEXT, note TEXT,
+            created_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX runs_created ON runs (created_at)")
+    db.execute("CREATE INDEX runs_state ON runs (state)")
+    db.execute(
+        """CREATE TABLE tasks (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, task_id TEXT NOT NULL,
+            position INTEGER NOT NULL, label TEXT, state TEXT NOT NULL, contract TEXT NOT NULL,
+            depends_on TEXT NOT NULL, verdict TEXT, reasons TEXT NOT NULL, result TEXT, outcome TEXT NOT NULL,
+            kept TEXT, created_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL,
+            PRIMARY KEY (run_id, task_id)
+        ) WITHOUT ROWID"""
+    )
+    db.execute(
+        """CREATE TABLE attempts (
+            run_id TEXT NOT NULL, task_id TEXT NOT NULL, attempt INTEGER NOT NULL, kind TEXT NOT NULL,
+            step TEXT NOT NULL, base_commit TEXT, worktree BLOB, thread_id TEXT, route TEXT, "commit" TEXT,
+            result TEXT, data TEXT NOT NULL,
+            started_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL,
+            PRIMARY KEY (run_id, task_id, attempt),
+            FOREIGN KEY (run_id, task_id) REFERENCES tasks ON DELETE CASCADE
+        ) WITHOUT ROWID"""
+    )
+    db.execute(
+        """CREATE TABLE integrations (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, number INTEGER NOT NULL,
+            step TEXT NOT NULL, task_ids TEXT NOT NULL, workspace_commit TEXT, merged_commit TEXT,
+            merged_tree TEXT, journal BLOB, checks TEXT NOT NULL, conflicts TEXT NOT NULL, detail TEXT,
+            data TEXT NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL,
+            PRIMARY KEY (run_id, number)
+        ) WITHOUT ROWID"""
+    )
+
+
+def m002_stream(db: sqlite3.Connection) -> None:
+    """Events, commands, processes and references to artifacts."""
+    # Clustered by run and number: appending and reading on are both one walk, however many rows there are.
+    db.execute(
+        """CREATE TABLE events (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, seq INTEGER NOT NULL,
+            created_at REAL NOT NULL, kind TEXT NOT NULL, task_id TEXT, attempt INTEGER, data TEXT NOT NULL,
+            PRIMARY KEY (run_id, seq)
+        ) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX events_task ON events (run_id, task_id, seq) WHERE task_id IS NOT NULL")
+    db.execute(
+        """CREATE TABLE commands (
+            command_id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, action TEXT NOT NULL, args TEXT NOT NULL,
+            state TEXT NOT NULL, result TEXT, posted_at REAL NOT NULL, taken_at REAL, answered_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX commands_open ON commands (run_id, state)")
+    db.execute(
+        """CREATE TABLE processes (
+            process_id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run_id TEXT REFERENCES runs ON DELETE CASCADE, kind TEXT NOT NULL, pid INTEGER NOT NULL,
+            start_time INTEGER NOT NULL, boot_id TEXT NOT NULL, pgid INTEGER, task_id TEXT, attempt INTEGER,
+            started_at REAL NOT NULL, ended_at REAL, how TEXT
+        )"""
+    )
+    db.execute("CREATE INDEX processes_run ON processes (run_id)")
+    db.execute("CREATE INDEX processes_open ON processes (process_id) WHERE ended_at IS NULL")
+    db.execute(
+        """CREATE TABLE artifact_refs (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, name TEXT NOT NULL,
+            artifact TEXT NOT NULL, task_id TEXT, attempt INTEGER, size INTEGER NOT NULL,
+            created_at REAL NOT NULL
+        )"""
+    )
+    db.execute(
+        "CREATE UNIQUE INDEX artifact_refs_once ON artifact_refs"
+        " (run_id, name, artifact, ifnull(task_id, ''), ifnull(attempt, 0))"
+    )
+    db.execute("CREATE INDEX artifact_refs_artifact ON artifact_refs (artifact)")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream)
+
+
+def schema_version(db: sqlite3.Connection) -> int:
+    """How many steps this database has seen; more than `MIGRATIONS` has when a newer program wrote it."""
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the database up to date. To be called inside a write transaction, so that one process does it."""
+    for number, step in enumerate(MIGRATIONS[schema_version(db) :], start=schema_version(db) + 1):
+        step(db)
+        db.execute(f"PRAGMA user_version = {number:d}")
