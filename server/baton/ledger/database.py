@@ -56,7 +56,7 @@ class Database:
         """One write transaction, durable when the block ends, undone when it raises.
 
         Inside another one of the same thread it is part of that: durable with it, undone alone. Raises `Busy`
-        after 30 s of waiting for other writers, `StateUnavailable` when the disk is full, read-only or damaged.
+        after 30 s of waiting for other writers, `StateUnavailable` when disk or database cannot take it.
         """
         with self._write_lock:
             if self._depth:

@@ -1,4 +1,4 @@
-"""Opening the database: create, migrate, refuse a newer one, keep a damaged one aside; never silently empty."""
+"""Opening the database: create, migrate, refuse a newer one, set a damaged one aside; never quietly empty."""
 
 from __future__ import annotations
 

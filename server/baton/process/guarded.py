@@ -156,8 +156,9 @@ class Guarded:
             if patience.cancelled_caught and start is not None:
                 # The guard is stopped or starved: take its tree from it.
                 await anyio.to_thread.run_sync(tree.end_tree, tree.ProcessId(self.pid, start), 0.0)
-            ended = await self.wait()
-        return ended
+            await self.wait()
+        assert self._ended is not None
+        return self._ended
 
     async def close(self) -> None:
         """End what still runs and give everything back."""
