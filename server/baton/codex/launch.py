@@ -1,0 +1,58 @@
+"""How the app-server is launched, so that a worker is only a worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+FEATURES_OFF = (
+    "plugins",
+    "apps",
+    "goals",
+    "multi_agent",
+    "multi_agent_v2",
+    "hooks",
+    "skill_search",
+    "tool_suggest",
+    "skill_mcp_dependency_install",
+    "image_generation",
+    "memories",
+    # Runs the person's shell profile and hands its variables to every command.
+    "shell_snapshot",
+    # Would make a worker wait for ever for a network that is gone.
+    "unbounded_connection_retries",
+)
+
+WORKER_CONFIG: Mapping[str, bool | int | str] = {
+    "agents.enabled": False,
+    "skills.include_instructions": False,
+    # A login shell reads the person's profile and with it whatever that exports.
+    "allow_login_shell": False,
+    "web_search": "disabled",
+    # Instructions of the repository reach the worker as data, in its brief.
+    "project_doc_max_bytes": 0,
+    "check_for_update_on_startup": False,
+    **{f"features.{name}": False for name in FEATURES_OFF},
+}
+"""Settings of every worker: no delegation, no tools from elsewhere, no foreign instructions."""
+
+
+def server_argv(
+    binary: Path, extra: Mapping[str, bool | int | str] | None = None, disabled_servers: tuple[str, ...] = ()
+) -> list[str]:
+    """The command line of an app-server for workers.
+
+    `disabled_servers` are MCP servers that the Codex home configures: tables merge, so each is switched off
+    by its name. Unknown keys make Codex refuse to start.
+    """
+    config = {**WORKER_CONFIG, **(extra or {})}
+    for name in disabled_servers:
+        config[f"mcp_servers.{_key(name)}.enabled"] = False
+    options = [part for key, value in config.items() for part in ("-c", f"{key}={json.dumps(value)}")]
+    return [str(binary), "app-server", "--strict-config", *options]
+
+
+def _key(name: str) -> str:
+    bare = name.replace("-", "").replace("_", "")
+    return name if bare.isascii() and bare.isalnum() else json.dumps(name)
