@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,13 +27,9 @@ def codex_binary() -> Path:
 
 
 @pytest.fixture
-def codex_home() -> Iterator[Path]:
-    """A throw-away folder outside the system's temporary folder, which Codex refuses as a home."""
-    root = Path(os.environ.get("BATON_TEST_HOMES", Path.home() / ".cache" / "baton-tests"))
-    folder = root / f"sim-{os.getpid()}-{os.urandom(4).hex()}"
-    folder.mkdir(mode=0o700, parents=True)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def codex_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A throw-away Codex home."""
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
@@ -51,6 +46,11 @@ def run_exec(
 
     def run(prompt: str, slug: str = "gpt-5.6-luna", *options: str) -> Exec:
         write_simulated_home(codex_home, model.port, model=slug)
+        scratch = codex_home / "tmp"
+        scratch.mkdir(exist_ok=True)
+        # Codex refuses a home below the temporary folder: so that folder is moved into the home.
+        environment = {name: str(codex_home) for name in ("HOME", "CODEX_HOME")}
+        environment |= {"PATH": os.environ["PATH"], "TMPDIR": str(scratch)}
         command = [codex_binary, "exec", "--skip-git-repo-check", "--json", "-s", "workspace-write", *options]
         done = subprocess.run(
             [*command, "-C", tmp_path, prompt],
@@ -58,7 +58,7 @@ def run_exec(
             capture_output=True,
             text=True,
             timeout=60,
-            env={"PATH": os.environ["PATH"], "HOME": str(codex_home), "CODEX_HOME": str(codex_home)},
+            env=environment,
         )
         events = [json.loads(line) for line in done.stdout.splitlines()]
         return Exec(done.returncode, events, done.stderr)
