@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TypeGuard
 
 ByteSet = int
 """A set of byte values: bit n stands for byte n."""
@@ -13,7 +14,7 @@ Segment = tuple[ByteSet | None, ...]
 
 ANY_NAME: Segment = (None,)
 
-_NAME_BYTES: ByteSet = ((1 << 256) - 1) & ~(1 << ord("/")) & ~1
+NAME_BYTES: ByteSet = ((1 << 256) - 1) & ~(1 << ord("/")) & ~1
 
 
 def segment_matches(segment: Segment, name: bytes) -> bool:
@@ -30,11 +31,16 @@ def denial_glob(segment: Segment) -> str:
     return re.sub(rb"\*+", b"*", spelled).decode("utf-8", "surrogateescape")
 
 
+def is_byte(item: ByteSet | None) -> TypeGuard[ByteSet]:
+    """Whether it stands for exactly one byte."""
+    return item is not None and item.bit_count() == 1
+
+
 def literal(segment: Segment | None) -> bytes | None:
     """The one name that a segment stands for; None when it has a wildcard."""
-    if segment is None or any(item is None or item.bit_count() != 1 for item in segment):
+    if segment is None or not all(is_byte(item) for item in segment):
         return None
-    return bytes(item.bit_length() - 1 for item in segment if item is not None)
+    return bytes(item.bit_length() - 1 for item in segment if is_byte(item))
 
 
 def read_segment(name: bytes) -> Segment:
@@ -48,7 +54,7 @@ def read_segment(name: bytes) -> Segment:
             if not items or items[-1] is not None:
                 items.append(None)
         elif byte == ord("?"):
-            items.append(_NAME_BYTES)
+            items.append(NAME_BYTES)
         elif byte == ord("["):
             allowed, place = _bracket(name, place)
             items.append(allowed)
@@ -85,7 +91,7 @@ def _compiled(segment: Segment) -> re.Pattern[bytes]:
 
 
 def _set_expression(allowed: ByteSet) -> bytes:
-    if allowed == _NAME_BYTES:
+    if allowed == NAME_BYTES:
         return b"[^/]"
     members = [byte for byte in range(256) if allowed >> byte & 1]
     if len(members) == 1:
@@ -138,7 +144,7 @@ def _bracket(name: bytes, place: int) -> tuple[ByteSet, int]:
         if high < low:
             raise ValueError("has a bracket range that runs backwards")
         allowed |= sum(1 << byte for byte in range(low, high + 1))
-    allowed = (~allowed if negated else allowed) & _NAME_BYTES
+    allowed = (~allowed if negated else allowed) & NAME_BYTES
     if not allowed:
         raise ValueError("has a bracket that no name can match")
     return allowed, place + 1

@@ -14,7 +14,15 @@ from functools import cached_property
 
 from baton.contract.errors import InvalidInput
 from baton.contract.tree import show_path
-from baton.workspace.glob import ANY_NAME, Segment, literal, read_segment, segment_expression, segment_matches
+from baton.workspace.glob import (
+    ANY_NAME,
+    Segment,
+    is_byte,
+    literal,
+    read_segment,
+    segment_expression,
+    segment_matches,
+)
 
 MAX_PATTERN_BYTES = 1000
 """Longer than any path prefix that a person would name; keeps matching linear in practice."""
@@ -46,6 +54,15 @@ class Pattern:
     def matches(self, path: bytes) -> bool:
         """Whether the file at `path` (relative to the workspace, no trailing slash) is covered."""
         return self._expression.match(path) is not None
+
+    @property
+    def looks_like_file(self) -> bool:
+        """Whether its last name has an extension as files do: `*.py`, but not `src` or `v1.*`."""
+        last = self.elements[-2]
+        if self.directory_only or last is None or last == ANY_NAME:
+            return False
+        spelled = "".join(chr(item.bit_length() - 1) if is_byte(item) else "*" for item in last)
+        return re.search(r"[^.]\.[A-Za-z0-9]{1,8}\Z", spelled) is not None
 
     def start(self) -> frozenset[int]:
         """The state before the first name of a path: indices of elements that may come next."""

@@ -1,0 +1,63 @@
+"""Whether two scopes could change the same file, now or later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from baton.workspace.automaton import Automaton, Elements, TooLarge, common_path
+from baton.workspace.glob import Segment
+from baton.workspace.names import parent
+from baton.workspace.pattern import Pattern
+from baton.workspace.scope import EXPLICIT_ONLY, NEVER_WRITABLE, Scope
+
+MAX_STATES = 20_000
+"""States of one search, far beyond what patterns people write need; beyond it the answer is "may overlap"."""
+
+
+def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) -> bytes | None:
+    """A path that both scopes permit to change, or None when there is none.
+
+    Exact for `tree_paths`, the files that exist, relative to the workspace. None is certain for every other
+    path too, on one assumption: what ends in an extension and is no directory now (`*.py`) will not be made
+    one. The path is a real one where there is one, else an example; when a search grows too large it is a
+    mere guess.
+    """
+    if not (scope_a.changes and scope_b.changes):
+        return None
+    for path in tree_paths:
+        if scope_a.permits(path) is None and scope_b.permits(path) is None:
+            return path
+    forbidden = [pattern.elements for pattern in (*scope_a.forbidden, *scope_b.forbidden)]
+    automata = {
+        pattern: Automaton([_elements(pattern, tree_paths)])
+        for pattern in dict.fromkeys((*scope_a.allowed, *scope_b.allowed))
+    }
+    guess: bytes | None = None
+    for one, other in product(scope_a.allowed, scope_b.allowed):
+        outside = Automaton([*forbidden, *_unnamed(one, other)])
+        try:
+            found = common_path((automata[one], automata[other]), outside, MAX_STATES)
+        except TooLarge:
+            guess = guess or max(one.literal_prefix, other.literal_prefix, key=len) or b"any file"
+        else:
+            if found is not None:
+                return found
+    return guess
+
+
+def _elements(pattern: Pattern, tree_paths: Iterable[bytes]) -> Elements:
+    """The pattern, without what would lie below it when it names files."""
+    if pattern.looks_like_file and not any(pattern.matches(parent(path)) for path in tree_paths):
+        return pattern.elements[:-1]
+    return pattern.elements
+
+
+def _unnamed(one: Pattern, other: Pattern) -> list[Elements]:
+    """What no scope covers, and what only a pattern that spells it out does."""
+    spelled = one.literal_names & other.literal_names
+    git: Segment = tuple((1 << ord(low)) | (1 << ord(low.upper())) for low in NEVER_WRITABLE.decode())
+    special: list[Segment] = [
+        tuple(1 << byte for byte in name) for name in EXPLICIT_ONLY if name not in spelled
+    ]
+    return [(None, segment, None) for segment in (git, *special)]
