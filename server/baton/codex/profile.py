@@ -8,16 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton.codex.entries import READ, WRITE, ProfileEntries, glob_for, network_settings
 from baton.codex.session_profile import UNBOUNDED, SessionProfile
 from baton.contract.scope import ScopePlan
-from baton.contract.tree import show_path
-
-READ, WRITE, DENY = "read", "write", "deny"
-
-_GLOB_CHARACTERS = frozenset("*?[]")
-"""Codex reads an entry with one of these as a glob, and globs only deny. There is no escape."""
-
-_WORKSPACE_ROOTS = ":workspace_roots"
 
 
 @dataclass(frozen=True)
@@ -80,82 +73,32 @@ def build_profile(
     `denied` are folders and files that it may not read, such as the state folder and the person's Codex home:
     below them only its worktree, its scratch, `readable` and the Codex program stay visible. `session` bounds
     what it may read and reach: what the session may not read is denied in the workspace and in its copy.
-    `loopback` gives a private network with loopback and no way out; `network_hosts` opens these hosts besides.
+    `loopback` gives a private network with loopback and no way out; `network_hosts` opens these hosts.
 
     A part of the plan that Codex cannot hold is listed in `not_held`, never left out in silence.
     """
     session = session or UNBOUNDED
-    builder = _Builder()
-    builder.entries[":root" if session.reads_everything else ":minimal"] = READ
-    builder.deny((*denied, *_with_copies(session.denied_paths, place)))
+    entries = ProfileEntries()
+    entries.entries[":root" if session.reads_everything else ":minimal"] = READ
+    entries.deny(denied)
     if not session.reads_everything:
-        builder.put(session.readable_paths, READ)
-    builder.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
-    builder.put(place.scratch, WRITE)
-    builder.write(plan.writable_roots)
-    builder.put(plan.readonly, READ)
-    builder.deny(plan.hidden_paths)
-    builder.deny_globs((*plan.hidden_globs, *_with_copied_globs(session.denied_globs, place)))
-    network, features = _network(loopback, tuple(network_hosts) if session.network else ())
+        entries.put(session.readable_paths, READ)
+    entries.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
+    entries.put(place.scratch, WRITE)
+    entries.write(plan.writable_roots)
+    entries.put(plan.readonly, READ)
+    entries.deny((*plan.hidden_paths, *_with_copies(session.denied_paths, place)))
+    entries.deny_globs((*plan.hidden_globs, *_with_copied_globs(session.denied_globs, place)))
+    network, features = network_settings(loopback, tuple(network_hosts) if session.network else ())
     return PermissionProfile(
         name=f"baton-{secrets.token_hex(16)}",
-        filesystem=builder.filesystem(),
+        filesystem=entries.filesystem(),
         network=network,
-        writable_roots=builder.writable_roots(),
-        workspace_roots=tuple(builder.roots) or None,
-        not_held=tuple(builder.not_held),
+        writable_roots=entries.writable_roots(),
+        workspace_roots=tuple(entries.roots) or None,
+        not_held=tuple(entries.not_held),
         features=features,
     )
-
-
-class _Builder:
-    """Collects entries; a later one for the same path wins."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, str] = {}
-        self.roots: list[str] = []
-        self.not_held: list[str] = []
-
-    def put(self, paths: Iterable[Path], access: str) -> None:
-        for path in paths:
-            if not _sendable(path):
-                self._cannot(path, access, "is not UTF-8")
-            elif _is_glob(path):
-                self._cannot(path, access, "holds one of * ? [ ]")
-            else:
-                self.entries[str(path)] = access
-
-    def write(self, paths: Iterable[Path]) -> None:
-        for path in paths:
-            if _is_glob(path) and _sendable(path):
-                # A workspace root is taken literally where an entry would be read as a glob.
-                self.roots.append(str(path))
-            else:
-                self.put((path,), WRITE)
-
-    def deny(self, paths: Iterable[Path]) -> None:
-        for path in paths:
-            if not _is_glob(path) and _sendable(path):
-                self.entries[str(path)] = DENY
-            else:
-                self.deny_globs((_glob_for(path),))
-
-    def deny_globs(self, globs: Iterable[str]) -> None:
-        for glob in globs:
-            # A glob denies files alone; what lies below a directory that it matches needs a glob of its own.
-            self.entries.update({glob: DENY, f"{glob.removesuffix('/**')}/**": DENY})
-
-    def filesystem(self) -> dict[str, object]:
-        literal: dict[str, object] = {_WORKSPACE_ROOTS: {".": WRITE}} if self.roots else {}
-        return {**self.entries, **literal}
-
-    def writable_roots(self) -> tuple[str, ...]:
-        written = (path for path, access in self.entries.items() if access == WRITE)
-        return tuple(sorted({*written, *self.roots}))
-
-    def _cannot(self, path: Path, access: str, why: str) -> None:
-        held = "writable" if access == WRITE else "kept read-only"
-        self.not_held.append(f"{show_path(os.fsencode(path))} is not {held}: its name {why}")
 
 
 def _with_copies(paths: Iterable[Path], place: WorkerPlace) -> list[Path]:
@@ -169,32 +112,4 @@ def _with_copied_globs(globs: Iterable[str], place: WorkerPlace) -> list[str]:
     listed = list(globs)
     prefix = f"{place.workspace}/"
     inside = (glob.removeprefix(prefix) for glob in listed if glob.startswith(prefix))
-    return [*listed, *(f"{_glob_for(place.cwd)}/{rest}" for rest in inside)]
-
-
-def _network(loopback: bool, hosts: tuple[str, ...]) -> tuple[dict[str, object], dict[str, bool]]:
-    if not loopback and not hosts:
-        return {"enabled": False}, {}
-    network: dict[str, object] = {"enabled": True}
-    if hosts:
-        network["domains"] = dict.fromkeys(hosts, "allow")
-    # Without this feature `enabled` would mean the whole network.
-    return network, {"network_proxy": True}
-
-
-def _glob_for(path: Path) -> str:
-    """A glob for one path; wider than it where a character cannot be written down, the safe side of a denial."""
-    text = os.fsencode(path).decode("utf-8", "replace")
-    return "".join(f"[{char}]" if char in "*?[]" else "?" if char in "\\\ufffd" else char for char in text)
-
-
-def _is_glob(path: Path) -> bool:
-    return not _GLOB_CHARACTERS.isdisjoint(str(path))
-
-
-def _sendable(path: Path) -> bool:
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return [*listed, *(f"{glob_for(place.cwd)}/{rest}" for rest in inside)]

@@ -1,0 +1,188 @@
+"""Finds out by doing whether Codex's sandbox holds on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import anyio.to_thread
+
+from baton.codex.binary import CodexBinary
+from baton.codex.home import WorkerHome
+from baton.codex.sandbox import Fence, Network, SandboxedCommand, sandboxed_argv
+from baton.contract.errors import BatonError
+from baton.ledger.locks import FileLock
+from baton.process import tree
+from baton.process.child import run
+
+SECONDS = 20.0
+"""How long one trial may take; it takes a tenth of a second."""
+
+LOCK_SECONDS = 60.0
+
+_ATTEMPTS = """
+import os, socket, sys
+inside, outside, secret, port, server = sys.argv[1:]
+def attempt(name, action):
+    try:
+        action()
+    except Exception:
+        return
+    print(name, flush=True)
+def write(path):
+    with open(path, "w") as file:
+        file.write("x")
+def listen():
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        socket.create_connection(own.getsockname(), 5).close()
+print("started", flush=True)
+attempt("inside", lambda: write(inside))
+attempt("outside", lambda: write(outside))
+attempt("secret", lambda: open(secret).read())
+attempt("out", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
+attempt("loopback", listen)
+"""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the sandbox was seen to do."""
+
+    runs: bool
+    """A command runs in it at all and can write where it may."""
+    prevents: bool
+    """It runs, and writing outside, reading what is denied and connecting out all failed."""
+    loopback: bool
+    """Its private network has a loopback and no way out."""
+    why: str | None
+    """One line on what is wrong; None when all is well."""
+
+
+async def probe(binary: CodexBinary, home: WorkerHome, *, cache: Path, env: Mapping[str, str]) -> Probe:
+    """Try the sandbox: a write inside, a write outside, a denied read, a connection to a listener of ours.
+
+    The result is kept in the folder `cache` for this boot, this Codex program and this user, so the second
+    call costs a file read. Processes that ask at once wait for the first. `env` is a minimal environment for
+    the commands. Never raises for what the sandbox does; a machine where it does not work has `runs` False,
+    and every command that a worker tries there fails.
+    """
+    file = cache / "sandbox-probe.json"
+    key = _key(binary)
+    known = _load(file, key)
+    if known is not None:
+        return known
+    lock = FileLock(cache / "sandbox-probe.lock")
+    await anyio.to_thread.run_sync(lock.acquire, LOCK_SECONDS)
+    try:
+        known = _load(file, key)
+        if known is None:
+            known = await _try(binary, home, cache, env)
+            _store(file, key, known)
+    finally:
+        lock.release()
+    return known
+
+
+def forget(cache: Path) -> None:
+    """Have the next call try again."""
+    (cache / "sandbox-probe.json").unlink(missing_ok=True)
+
+
+async def _try(binary: CodexBinary, home: WorkerHome, cache: Path, env: Mapping[str, str]) -> Probe:
+    folder = Path(tempfile.mkdtemp(dir=cache, prefix="probe-"))
+    try:
+        strict, strict_error = await _trial(binary, home, folder, env, Network.NONE)
+        open_, _ = await _trial(binary, home, folder, env, Network.LOOPBACK)
+    except (BatonError, OSError) as error:
+        return Probe(runs=False, prevents=False, loopback=False, why=f"the sandbox cannot be tried: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return judge(strict, open_, strict_error)
+
+
+def judge(strict: frozenset[str], private: frozenset[str], error: str) -> Probe:
+    """Conclude from what succeeded without a network and with a private one."""
+    escapes = {
+        "outside": "a command can write outside its scope",
+        "secret": "a command can read what is denied",
+        "out": "a command can reach the network",
+    }
+    if "started" not in strict:
+        why = f"the sandbox runs no command at all: {error or 'no output'}"
+        return Probe(runs=False, prevents=False, loopback=False, why=why)
+    escaped = [text for name, text in escapes.items() if name in strict]
+    if "inside" not in strict:
+        escaped.append("a command cannot write inside its scope")
+    fence_holds = not (private & escapes.keys())
+    loopback = {"started", "inside", "loopback"} <= private and fence_holds
+    wrong: str | None = f"the sandbox does not hold: {'; '.join(escaped)}" if escaped else None
+    if wrong is None and not loopback:
+        wrong = "checks have no loopback: the sandbox gives no private network here"
+    return Probe(runs="inside" in strict, prevents=not escaped, loopback=loopback, why=wrong)
+
+
+async def _trial(
+    binary: CodexBinary, home: WorkerHome, folder: Path, env: Mapping[str, str], network: Network
+) -> tuple[frozenset[str], str]:
+    inside, outside, secret = folder / "inside", folder / "outside", folder / "secret"
+    for each in (inside, outside, secret):
+        each.mkdir(exist_ok=True)
+    (secret / "file").write_text("secret", encoding="ascii")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", _ATTEMPTS]
+        argv += [str(inside / "x"), str(outside / "x"), str(secret / "file")]
+        argv += [str(listener.getsockname()[1]), secrets.token_hex(4)]
+        fence = Fence(writable=(inside,), denied=(secret,), network=network, readable=_interpreter())
+        command = sandboxed_argv(binary, home, argv, cwd=inside, env=env, inside={}, fence=fence)
+        return await _observe(command, inside)
+
+
+async def _observe(command: SandboxedCommand, cwd: Path) -> tuple[frozenset[str], str]:
+    done = await run(command.argv, cwd=cwd, env=command.env, timeout=SECONDS, errors_apart=True)
+    said = done.errors.decode("utf-8", "replace").strip().splitlines()
+    lines = [line for line in said if not line.startswith("WARNING")]
+    error = lines[0][:300] if lines else "it took too long" if done.timed_out else ""
+    return frozenset(done.output.decode("ascii", "replace").split()), error
+
+
+def _interpreter() -> tuple[Path, ...]:
+    """Where the interpreter keeps its library: it may lie below a denied folder."""
+    return (Path(os.path.realpath(sys.base_prefix)),)
+
+
+def _key(binary: CodexBinary) -> str:
+    try:
+        found = Path(os.path.realpath(binary.path)).stat()
+        identity = f"{found.st_dev}:{found.st_ino}:{found.st_ctime_ns}"
+    except OSError:
+        identity = "gone"
+    return f"{tree.boot_id()} {os.geteuid()} {binary.version} {binary.path} {identity}"
+
+
+def _load(file: Path, key: str) -> Probe | None:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        kept = data["probe"]
+        if data["key"] != key or set(kept) != {each.name for each in fields(Probe)}:
+            return None
+        return Probe(**kept)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _store(file: Path, key: str, found: Probe) -> None:
+    fresh = file.with_suffix(f".{secrets.token_hex(4)}")
+    try:
+        fresh.write_text(json.dumps({"key": key, "probe": asdict(found)}), encoding="utf-8")
+        fresh.replace(file)
+    except OSError:
+        # It will be tried again: slower, never wrong.
+        fresh.unlink(missing_ok=True)
