@@ -71,12 +71,13 @@ class _Replayed(io.RawIOBase):
 
 
 class _WithoutHello(io.TextIOWrapper):
-    """Writes every message but the answer to the first one the client sent."""
+    """Writes every message but the answer to the `initialize` that the client opened with, if it did."""
 
     def __init__(self, sink: BinaryIO, said: bytes) -> None:
         super().__init__(sink, encoding="utf-8")
-        self._hello: object = json.loads(said.split(b"\n", 1)[0])["id"]
-        self._dropped = False
+        opening = json.loads(said.split(b"\n", 1)[0])
+        self._hello: object = opening["id"]
+        self._dropped = opening["method"] != "initialize"
 
     def write(self, text: str, /) -> int:
         if not self._dropped and json.loads(text).get("id") == self._hello:

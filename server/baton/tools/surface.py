@@ -62,7 +62,7 @@ async def _ask(worker: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         "clientInfo": {"name": "surface", "version": "0"},
     }
     results: list[dict[str, Any]] = []
-    async with anyio.create_task_group() as group:
+    async with from_server, anyio.create_task_group() as group:
         group.start_soon(server.run, server_reads, server_writes, initialization_options(server))
         for number, (method, params) in enumerate((("initialize", parameters), ("tools/list", {}))):
             request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)

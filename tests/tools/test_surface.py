@@ -1,0 +1,170 @@
+"""What the front says is what the full server says, and it is small."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from baton import __version__
+from baton.contract.base import Wire, parse
+from baton.tools.catalogue import ToolSpec, tool_specs
+from baton.tools.surface import check_surface, surface_path
+from tools.client import Message, hello, request
+from tools.conftest import CHECKOUT, StartClient
+
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "1999-01-01"]
+
+QUESTIONS: list[Message] = [
+    request(1, "tools/list", {}),
+    request("two", "tools/list"),
+    request(3, "tools/list", {"cursor": "x"}),
+    request(4, "ping"),
+    request(5, "resources/list", {}),
+    request(6, "resources/templates/list"),
+    request(7, "prompts/list"),
+]
+
+
+def test_tracked_surface_is_what_the_server_answers() -> None:
+    assert check_surface() is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_front_and_full_server_answer_alike(
+    version: str, start_front: StartClient, start_server: StartClient
+) -> None:
+    said = []
+    for start in (start_front, start_server):
+        with start() as client:
+            told = [client.greet(version)]
+            told += [
+                client.ask(question["id"], question["method"], question.get("params"))
+                for question in QUESTIONS
+            ]
+            said.append(told)
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"protocolVersion": 3}, {"protocolVersion": "2025-06-18"}, {**hello(), "clientInfo": {}}]
+)
+def test_front_and_full_server_refuse_an_incomplete_hello_alike(
+    params: Message, start_front: StartClient, start_server: StartClient
+) -> None:
+    said = []
+    for start in (start_front, start_server):
+        with start() as client:
+            said.append([client.ask(9, "initialize", params), client.greet()])
+    assert said[0] == said[1]
+
+
+def test_lines_that_are_no_messages_are_passed_over(start_front: StartClient) -> None:
+    with start_front() as client:
+        client.write(
+            b"\xff\xfe{]\n\n[]\n3\n" + json.dumps(request(0, "initialize", hello())).encode() + b"\n"
+        )
+        assert client.answer(0)["result"]["serverInfo"]["name"] == "baton"
+
+
+def test_server_inside_a_worker_lists_no_tools(start_front: StartClient, start_server: StartClient) -> None:
+    said = []
+    for start in (start_front, start_server):
+        with start(BATON_WORKER="1") as client:
+            said.append([client.greet(), client.ask(1, "tools/list")])
+    assert said[0] == said[1]
+    assert said[0][1]["result"] == {"tools": []}
+    assert "instructions" not in said[0][0]
+
+
+def test_calls_from_inside_a_worker_are_refused_without_a_server(start_front: StartClient) -> None:
+    with start_front(BATON_WORKER="1", BATON_RUNTIME="/nowhere") as client:
+        client.greet()
+        answer = client.ask(1, "tools/call", {"name": "delegate_task", "arguments": {}})
+        assert answer["error"]["code"] == -32601
+
+
+def test_surface_is_small_and_asks_for_the_session() -> None:
+    surface = json.loads(surface_path().read_text())
+    assert len(surface["initialize"]["instructions"]) <= 600
+    assert len(json.dumps(surface["tools"], separators=(",", ":"))) <= 10_000
+    assert "codex/sandbox-state-meta" in surface["initialize"]["capabilities"]["experimental"]
+    assert "yield_time_ms" in surface["initialize"]["instructions"]
+
+
+def test_when_to_delegate_is_said_before_codex_cuts_the_instructions() -> None:
+    opening = json.loads(surface_path().read_text())["initialize"]["instructions"][:240]
+    for word in ("Delegate", "orchestrate", "workers", "scope", "verified", "yourself"):
+        assert word in opening
+
+
+def test_annotations_say_what_a_tool_may_do() -> None:
+    hints = {
+        tool["name"]: tool["annotations"] for tool in json.loads(surface_path().read_text())["tools"]["tools"]
+    }
+    assert sorted(hints) == ["control_run", "delegate_task", "inspect_run", "wait_run"]
+    for name, hint in hints.items():
+        reads = name in ("wait_run", "inspect_run")
+        assert hint["readOnlyHint"] is reads
+        assert hint["destructiveHint"] is not reads
+
+
+@pytest.mark.parametrize("spec", tool_specs(), ids=lambda spec: spec.name)
+def test_schema_names_exactly_the_arguments_that_the_contract_takes(spec: ToolSpec) -> None:
+    schema = spec.declaration().input_schema
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator.check_schema(spec.output)
+    model: type[Wire] = spec.arguments
+    assert set(schema["properties"]) == {field.alias for field in model.model_fields.values()}
+    assert "$ref" not in json.dumps(schema) and "title" not in json.dumps(schema)
+
+
+def test_arguments_that_fit_the_schema_fit_the_contract() -> None:
+    examples: dict[str, Message] = {
+        "delegate_task": {
+            "objective": "x",
+            "allowedFiles": ["src"],
+            "verificationCommands": ["make test", ["make", "test"]],
+            "contextCapsule": {"interfaces": ["f()"]},
+            "taskCategory": "bugfix",
+            "integrate": "hold",
+        },
+        "wait_run": {"runId": "r1", "waitSeconds": 0},
+        "inspect_run": {"runId": "r1", "what": "diff", "taskId": "a", "attempt": 1},
+        "control_run": {"runId": "r1", "action": "integrate", "tasks": ["a"]},
+    }
+    for spec in tool_specs():
+        jsonschema.validate(examples[spec.name], spec.declaration().input_schema)
+        parse(spec.arguments, examples[spec.name], spec.name)
+
+
+def test_all_files_of_the_bundle_name_one_version() -> None:
+    plugin = json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    surface = json.loads(surface_path().read_text())
+    versions = {
+        plugin["version"],
+        project["version"],
+        surface["initialize"]["serverInfo"]["version"],
+        __version__,
+    }
+    assert versions == {__version__}
+
+
+def test_plugin_manifest_keeps_to_the_limits_of_codex() -> None:
+    plugin = json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())
+    prompts = plugin["interface"]["defaultPrompt"]
+    assert len(prompts) <= 3 and all(len(prompt) <= 128 for prompt in prompts)
+    for key in ("skills", "mcpServers"):
+        assert plugin[key].startswith("./") and (CHECKOUT / plugin[key]).exists()
+
+
+def test_lock_files_name_no_index_and_pin_every_package() -> None:
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = Path(CHECKOUT / name).read_text()
+        assert "://" not in text
+        pins = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+        assert pins and all("==" in line and line.endswith("\\") for line in pins)
