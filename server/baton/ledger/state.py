@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from platformdirs import user_state_path
 
 from baton.contract.errors import InvalidInput, StateUnavailable
 from baton.ledger.filesystem import network_type
@@ -68,15 +67,15 @@ class StateFolder:
                     f"the state folder {root} lies in the Codex home {home}, which workers may not read;"
                     f" set {VARIABLE} to a folder outside it"
                 )
-        state = cls(root)
-        for folder in (root, *state.folders()):
-            _make_private(folder)
         kind = network_type(root)
         if kind is not None:
             raise StateUnavailable(
                 f"the state folder {root} is on a network file system ({kind}), which cannot keep a database"
                 f" safe; set {VARIABLE} to a folder on a local disk"
             )
+        state = cls(root)
+        for folder in (root, *state.folders()):
+            _make_private(folder)
         return state
 
     def folders(self) -> tuple[Path, ...]:
@@ -109,18 +108,22 @@ def _named(env: Mapping[str, str]) -> Path:
 
 
 def _default(env: Mapping[str, str]) -> Path:
-    default = user_state_path("baton", appauthor=False)
-    home = env.get("HOME")
-    # The library reads the process's own environment; a caller may ask for another one's.
-    if home and home != os.environ.get("HOME") and default.is_relative_to(Path.home()):
-        return Path(home) / default.relative_to(Path.home())
-    return default
+    # Read from `env` alone: the door that answers before any library is loaded must come to the same folder.
+    xdg = Path(env.get("XDG_STATE_HOME", ""))
+    if xdg.is_absolute():
+        return xdg / "baton"
+    below = "Library/Application Support" if sys.platform == "darwin" else ".local/state"
+    return _home(env) / below / "baton"
 
 
 def _codex_homes(env: Mapping[str, str]) -> list[Path]:
     homes = [Path(env["CODEX_HOME"])] if env.get("CODEX_HOME") else []
-    homes.append(Path(env.get("HOME") or Path.home()) / ".codex")
+    homes.append(_home(env) / ".codex")
     return [Path(os.path.realpath(home)) for home in homes]
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    return Path(env.get("HOME") or Path.home())
 
 
 def _make_private(folder: Path) -> None:

@@ -91,6 +91,8 @@ async def run(
                 if memory_limit is not None:
                     tasks.start_soon(watch.weigh, memory_limit)
                 ended = await _until_end(guarded, watch, sink, errors if errors_apart else None, tasks)
+            if watch.fault is not None:
+                raise watch.fault
             return Finished(
                 exit_code=ended.exit_code,
                 signal=ended.signal,
@@ -220,6 +222,8 @@ class _Watch:
         self.guarded = guarded
         self.timed_out = False
         self.over_limit: str | None = None
+        self.fault: OSError | None = None
+        """Why the output could not be written."""
 
     async def clock(self, timeout: float) -> None:
         await anyio.sleep(timeout)
@@ -237,11 +241,19 @@ class _Watch:
 
     async def collect(self, stream: ByteReceiveStream, sink: _Sink, drained: anyio.Event) -> None:
         async for chunk in stream:
-            # What comes after the limit is read and dropped, so that the tree can end without blocking.
-            if not sink.take(chunk) and self.over_limit is None:
-                self.over_limit = "output"
+            # What comes after the limit or a fault is read and dropped: the tree can end without blocking.
+            if self.fault is None and not self._kept(sink, chunk):
                 self.guarded.let_go()
         drained.set()
+
+    def _kept(self, sink: _Sink, chunk: bytes) -> bool:
+        try:
+            if sink.take(chunk):
+                return True
+            self.over_limit = self.over_limit or "output"
+        except OSError as error:
+            self.fault = error
+        return False
 
 
 class _Sink:
@@ -260,7 +272,9 @@ class _Sink:
         if self._file is None:
             self._chunks.append(fits)
         else:
-            self._file.write(fits)
+            rest = memoryview(fits)
+            while rest:
+                rest = rest[self._file.write(rest) :]
         return len(fits) == len(chunk)
 
     def data(self) -> bytes:
