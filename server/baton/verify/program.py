@@ -27,7 +27,7 @@ class Missing:
 def find_program(name: str, *, cwd: Path, path: str) -> Program | Missing:
     """Look a program up: with a slash relative to `cwd`, without one in `path` (the value of PATH).
 
-    A script whose interpreter is not there counts as missing: starting it would say "not found" of the script.
+    A script whose interpreter is not there counts as missing: starting it would blame the script.
     """
     if "/" in name:
         found = Path(os.path.normpath(cwd / name)) if not Path(name).is_absolute() else Path(name)

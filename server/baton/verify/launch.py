@@ -1,0 +1,64 @@
+"""Starts a program of a check: behind the check's fence, or as it is where the person allowed that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.codex.sandbox import Fence, Network, sandboxed_argv
+from baton.process.child import Finished, run
+from baton.verify.place import CheckPlace, CheckSandbox
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a program of this check: in the sandbox, or as it is where the person allowed that."""
+
+    place: CheckPlace
+    sandbox: CheckSandbox | None
+    env: Mapping[str, str]
+    """The allow-listed part of the person's environment."""
+
+    async def run(
+        self,
+        argv: tuple[str, ...],
+        inside: Mapping[str, str],
+        *,
+        timeout: float,
+        output: Path | None = None,
+        max_output: int | None = None,
+        memory_limit: int | None = None,
+    ) -> Finished:
+        """Run to the end; `inside` are the variables that the outer program must not see."""
+        line, env = argv, {**self.env, **inside}
+        if self.sandbox is not None:
+            fenced = sandboxed_argv(
+                self.sandbox.binary,
+                self.sandbox.home,
+                argv,
+                cwd=self.place.cwd,
+                env=self.env,
+                inside=inside,
+                fence=self._fence(self.sandbox),
+            )
+            line, env = fenced.argv, dict(fenced.env)
+        return await run(
+            line,
+            cwd=self.place.cwd,
+            env=env,
+            timeout=timeout,
+            output=output,
+            max_output=max_output,
+            memory_limit=memory_limit,
+        )
+
+    def _fence(self, sandbox: CheckSandbox) -> Fence:
+        place = self.place
+        return Fence(
+            writable=(place.worktree, place.scratch),
+            denied=(*sandbox.denied, place.person_root),
+            readable=(*place.shared, *place.readable),
+            denied_globs=sandbox.denied_globs,
+            network=Network.LOOPBACK if sandbox.loopback else Network.NONE,
+        )
