@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -50,7 +51,7 @@ class FakeService:
             "session": session.wire(),
             "pid": os.getpid(),
             "cancelled": self._cancelled,
-            "cwd": os.getcwd(),
+            "cwd": str(Path.cwd()),
         }
 
     async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]:

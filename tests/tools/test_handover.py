@@ -1,4 +1,4 @@
-"""The front becomes the full server in the middle of a conversation, and nothing of it is lost or said twice."""
+"""The front becomes the full server in mid-conversation, and nothing of it is lost or said twice."""
 
 from __future__ import annotations
 

@@ -88,6 +88,7 @@ def main(arguments: list[str]) -> int:
     if environment.ready():
         return 0
     started = time.time()
+    _empty_log(environment)
     try:
         if os.path.exists(environment.failure):
             os.unlink(environment.failure)
@@ -108,6 +109,11 @@ def _own(environment: Environment) -> int | None:
             return lock
         time.sleep(0.05)
     return None
+
+
+def _empty_log(environment: Environment) -> None:
+    if os.path.exists(environment.log):
+        os.truncate(environment.log, 0)
 
 
 def _copy_bundle(root: str, target: str) -> None:

@@ -229,7 +229,8 @@ class Builds:
     def _start(self, environment: Environment) -> subprocess.Popen[bytes]:
         script = os.path.join(self._root, "server", "baton", "runtime", "build.py")
         arguments = [environment.runtime, environment.key, self._root, self._python]
-        with open(environment.log, "wb") as log:
+        # Another builder may be writing it: who gets the lock empties it.
+        with open(environment.log, "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", script, *arguments],
                 stdin=subprocess.DEVNULL,
