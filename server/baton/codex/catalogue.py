@@ -28,8 +28,8 @@ async def catalogue(
     """The models that Codex offers under this home, in its order.
 
     `env` is the whole environment of the call; CODEX_HOME is added. The answer is kept in the file `cache`
-    for as long as the program and the home's list of models stay the same; a damaged cache costs time, never an
-    error. What the service lists is asked for first, then what the program itself brings. Raises
+    for as long as the program and the home's list of models stay the same; a damaged cache costs time, never
+    an error. What the service lists is asked for first, then what the program itself brings. Raises
     `CodexFailure` when neither can be had.
     """
     key = _key(binary, home)

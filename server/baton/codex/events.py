@@ -51,10 +51,12 @@ class ThreadEvents:
         self._failure = failure
         self._woken.set()
 
-    def clear(self) -> None:
-        """Forget what is queued and when it came, before a new turn."""
+    def drain(self) -> tuple[Notification, ...]:
+        """Take what is queued and forget when it came, before a new turn."""
+        queued = tuple(self._queue)
         self._queue.clear()
         self.last_activity = None
+        return queued
 
     async def next(self, until: float) -> Notification | None:
         """The next event; None when the time `until` has come or there was only activity.

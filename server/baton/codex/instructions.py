@@ -20,9 +20,9 @@ def collect_instructions(
 ) -> tuple[tuple[str, str], ...]:
     """Pairs of path and text, from `root` (the top of the worktree) down to `cwd`, outermost first.
 
-    Paths are relative to `cwd`, as the worker sees them. A link that leads out of `root`, anything but a
-    regular file, an unreadable file, and one whose real path is `hidden` are passed over; text beyond `limit` bytes in all is cut off and
-    said. What cannot be decoded is shown as a replacement character.
+    Paths are relative to `cwd`, as the worker sees them. Passed over are a link that leads out of `root`,
+    what is no regular file, an unreadable file, and one whose real path is `hidden`. Text beyond `limit`
+    bytes in all is cut off, and that is said. What cannot be decoded is shown as a replacement character.
     """
     root = root.resolve()
     found: list[tuple[str, str]] = []

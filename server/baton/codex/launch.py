@@ -47,12 +47,10 @@ def server_argv(
     by its name. Unknown keys make Codex refuse to start.
     """
     config = {**WORKER_CONFIG, **(extra or {})}
-    for name in disabled_servers:
-        config[f"mcp_servers.{_key(name)}.enabled"] = False
-    options = [part for key, value in config.items() for part in ("-c", f"{key}={json.dumps(value)}")]
+    settings = [f"{key}={json.dumps(value)}" for key, value in config.items()]
+    if disabled_servers:
+        # As one table: Codex does not understand quotes in the key of an option, and names may need them.
+        entries = ", ".join(f"{json.dumps(name)} = {{enabled = false}}" for name in disabled_servers)
+        settings.append(f"mcp_servers={{{entries}}}")
+    options = [part for setting in settings for part in ("-c", setting)]
     return [str(binary), "app-server", "--strict-config", *options]
-
-
-def _key(name: str) -> str:
-    bare = name.replace("-", "").replace("_", "")
-    return name if bare.isascii() and bare.isalnum() else json.dumps(name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from baton.codex.tokens import Tally
 from baton.contract.evidence import Usage
 
 _THREAD_ID = re.compile(r"[0-9A-Za-z-]{8,64}")
@@ -53,7 +54,7 @@ def find_rollout(home: Path, thread_id: str) -> Path | None:
 
 def read_rollout(path: Path) -> Rollout:
     """Read a rollout line by line, also while it grows. Raises OSError when it is unreadable."""
-    total: Mapping[str, Any] = {}
+    tally = Tally()
     turns: dict[str | None, TurnContext] = {}
     skipped = 0
     with path.open("rb") as file:
@@ -69,8 +70,8 @@ def read_rollout(path: Path) -> Rollout:
                 turns.pop(context.turn_id, None)
                 turns[context.turn_id] = context
             elif payload.get("type") == "token_count":
-                total = _total(payload) or total
-    return Rollout(path, _usage(total), tuple(turns.values()), skipped)
+                _count(tally, payload)
+    return Rollout(path, tally.usage(), tuple(turns.values()), skipped)
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
@@ -99,15 +100,13 @@ def _context(payload: Mapping[str, Any]) -> TurnContext:
     )
 
 
-def _total(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _count(tally: Tally, payload: Mapping[str, Any]) -> None:
     info = payload.get("info")
-    total = info.get("total_token_usage") if isinstance(info, dict) else None
-    return total if isinstance(total, dict) else None
-
-
-def _usage(total: Mapping[str, Any]) -> Usage:
-    names = tuple(Usage.model_fields)
-    return Usage(**{name: total[name] for name in names if isinstance(total.get(name), int)})
+    if not isinstance(info, dict):
+        return
+    total, last = info.get("total_token_usage"), info.get("last_token_usage")
+    if isinstance(total, dict) and isinstance(last, dict):
+        tally.add(total, last)
 
 
 def _text(value: object) -> str | None:

@@ -13,6 +13,7 @@ from baton.codex.events import Notification, ThreadEvents
 from baton.codex.failures import classify
 from baton.codex.faults import NoAnswer, RequestRefused, ServerDied, ThreadRefused
 from baton.codex.settings import ThreadSettings
+from baton.codex.tokens import Tally
 from baton.codex.turn import Deadlines, TurnOutcome, TurnRecord, TurnStatus
 from baton.contract.errors import CodexFailure
 from baton.contract.evidence import Route, TurnFailure
@@ -53,13 +54,22 @@ async def resume_thread(
 class WorkerThread:
     """One worker. Runs one turn at a time; `interrupt` and `steer` may be called meanwhile."""
 
-    def __init__(self, server: AppServer, thread_id: str, settings: ThreadSettings, route: Route) -> None:
+    def __init__(
+        self,
+        server: AppServer,
+        thread_id: str,
+        settings: ThreadSettings,
+        route: Route,
+        *,
+        resumed: bool = False,
+    ) -> None:
         self.id = thread_id
         self.route = route
         """The route as Codex reports it, kept up to date by every turn."""
         self.settings = settings
         self._server = server
         self._turn_id: str | None = None
+        self._tokens = Tally() if resumed else Tally.of_new_thread()
 
     async def run_turn(
         self,
@@ -78,8 +88,9 @@ class WorkerThread:
         every event but fragments, and must not block.
         """
         events = self._server.events(self.id)
-        events.clear()
-        record = TurnRecord()
+        record = TurnRecord(tokens=Tally(self._tokens))
+        for event in events.drain():
+            record.take(event)
         try:
             params = self._turn_params(text, effort, output_schema)
             await self._run(params, events, record, deadlines or Deadlines(), on_event)
@@ -95,6 +106,7 @@ class WorkerThread:
             raise
         finally:
             self._turn_id = None
+            self._tokens = record.tokens
         self._update_route(record)
         return record.outcome()
 
@@ -222,7 +234,8 @@ async def _open(
         why = fault_found or "Codex named no thread"
         failure = TurnFailure(failure_class=FailureClass.SCOPE_NOT_ENFORCED, message=why)
         raise ThreadRefused(failure)
-    return WorkerThread(server, thread_id, settings, _route(answered, settings))
+    route = _route(answered, settings)
+    return WorkerThread(server, thread_id, settings, route, resumed="threadId" in params)
 
 
 def boundary_fault(answered: Mapping[str, Any], settings: ThreadSettings) -> str | None:

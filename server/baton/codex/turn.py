@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.codex.events import Notification
 from baton.codex.failures import classify
+from baton.codex.tokens import Tally
 from baton.contract.evidence import TurnFailure, Usage
 from baton.contract.states import FailureClass
 
@@ -95,21 +96,23 @@ class TurnRecord:
     notices: list[str] = field(default_factory=list)
     commands: set[str] = field(default_factory=set)
     patches: set[str] = field(default_factory=set)
-    _first: Mapping[str, Any] | None = None
-    _last_total: Mapping[str, Any] | None = None
+    tokens: Tally = field(default_factory=Tally)
 
     def take(self, event: Notification) -> None:
         """Note one event. Events of other turns of the thread are passed over."""
         params = event.params
         turn = params.get("turn")
         turn_id = params.get("turnId") or (turn.get("id") if isinstance(turn, dict) else None)
-        if turn_id is not None and self.turn_id is not None and turn_id != self.turn_id:
+        if turn_id is not None and turn_id != self.turn_id:
+            if event.method == "thread/tokenUsage/updated":
+                self.tokens.rebase(_table(_table(params, "tokenUsage"), "total"))
             return
         match event.method:
             case "item/started" | "item/completed":
                 self._item(_table(params, "item"))
             case "thread/tokenUsage/updated":
-                self._usage(_table(params, "tokenUsage"))
+                usage = _table(params, "tokenUsage")
+                self.tokens.add(_table(usage, "total"), _table(usage, "last"))
             case "turn/completed":
                 self._completed(_table(params, "turn"))
             case "thread/settings/updated":
@@ -138,7 +141,7 @@ class TurnRecord:
             turn_id=self.turn_id,
             final_message=self.final_message,
             failure=self.failure,
-            usage=self._spent(),
+            usage=self.tokens.usage(),
             notices=tuple(self.notices),
             commands=len(self.commands),
             patches=len(self.patches),
@@ -183,25 +186,6 @@ class TurnRecord:
                 self.note(f"error during the turn: {self.failure.message}")
             self.failure = None
 
-    def _usage(self, usage: Mapping[str, Any]) -> None:
-        total, last = _table(usage, "total"), _table(usage, "last")
-        if self._first is None:
-            self._first = {key: _count(total, key) - _count(last, key) for key in total}
-        self._last_total = total
-
-    def _spent(self) -> Usage:
-        """Totals of the thread now, less what they were before this turn."""
-        if self._last_total is None or self._first is None:
-            return Usage()
-        spent = {key: _count(self._last_total, key) - self._first.get(key, 0) for key in self._last_total}
-        return Usage(
-            input_tokens=spent.get("inputTokens"),
-            cached_input_tokens=spent.get("cachedInputTokens"),
-            output_tokens=spent.get("outputTokens"),
-            reasoning_output_tokens=spent.get("reasoningOutputTokens"),
-            total_tokens=spent.get("totalTokens"),
-        )
-
 
 def _table(params: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = params.get(key)
@@ -210,8 +194,3 @@ def _table(params: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _count(table: Mapping[str, Any], key: str) -> int:
-    value = table.get(key)
-    return value if isinstance(value, int) else 0
