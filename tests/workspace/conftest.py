@@ -1,4 +1,4 @@
-"""Fixtures of the workspace room: a person's repository, and private repositories in a state folder of the test."""
+"""Fixtures of the workspace room: a person's repository, and private repositories in a state of the test."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workspace.person import Content, Person
 
 from baton.ledger.state import StateFolder
 from baton.workspace.git import Git
 from baton.workspace.limits import Limits
 from baton.workspace.locate import locate
 from baton.workspace.repository import PrivateRepository
+from workspace.person import Content, Person
 
 OpenRepository = Callable[..., PrivateRepository]
 

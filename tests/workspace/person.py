@@ -74,7 +74,7 @@ def on_disk(root: Path) -> Content:
 
 
 def footprint(root: Path) -> dict[bytes, tuple[int, int, str, bytes]]:
-    """Every file of a work tree and of its git directory with mode, time stamp and bytes, but a pin and the lock."""
+    """Every file of a work tree and its git directory with mode, time and bytes; not a pin, not the lock."""
     top = os.fsencode(root)
     found = {}
     for folder, _, files in os.walk(top):

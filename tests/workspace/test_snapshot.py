@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from workspace.person import Person, footprint, on_disk
 
 from baton.contract.errors import InvalidInput, Unsupported
 from baton.workspace.limits import Limits
+from workspace.person import Person, footprint, on_disk
 
 BASE = "refs/runs/r1/base"
 
@@ -24,7 +25,9 @@ def everything_is_there(repo) -> None:
     assert b"broken" not in done.stdout + done.stderr
 
 
-def test_holds_tracked_changed_untracked_deleted_and_staged_states_as_on_disk(person, open_repository, content):
+def test_holds_tracked_changed_untracked_deleted_and_staged_states_as_on_disk(
+    person, open_repository, content
+):
     person.write("src/a.py", "a = 2\n")
     person.write("src/new.py", "new\n")
     person.write("build/out.o", "ignored")
@@ -35,7 +38,9 @@ def test_holds_tracked_changed_untracked_deleted_and_staged_states_as_on_disk(pe
     person.write("staged.txt", "on disk\n")
     repo = open_repository(person)
     taken = repo.snapshot(BASE)
-    expected = {p: v for p, v in on_disk(person.root).items() if not p.startswith(b"build/") and p != b"x.log"}
+    expected = {
+        p: v for p, v in on_disk(person.root).items() if not p.startswith(b"build/") and p != b"x.log"
+    }
     assert content(repo, taken.commit) == expected
     assert taken.head == person.git("rev-parse", "HEAD").decode()
     assert repo.run(["rev-parse", taken.commit + "^"]).stdout.decode().strip() == taken.head
@@ -96,7 +101,9 @@ def test_a_tracked_folder_replaced_by_a_link_is_recorded_as_a_link(person, open_
     assert b"src/a.py" not in held
 
 
-def test_survives_amend_reset_branch_deletion_and_pruning_in_the_persons_repository(person, open_repository, content):
+def test_survives_amend_reset_branch_deletion_and_pruning_in_the_persons_repository(
+    person, open_repository, content
+):
     person.git("checkout", "-q", "-b", "topic")
     person.write("src/topic.py", "topic\n" * 50)
     person.commit("topic")
@@ -125,7 +132,9 @@ def test_survives_amend_reset_branch_deletion_and_pruning_in_the_persons_reposit
     assert on_disk(again.root) == held
 
 
-def test_objects_that_vanished_since_an_earlier_run_are_read_from_disk_again(person, open_repository, content):
+def test_objects_that_vanished_since_an_earlier_run_are_read_from_disk_again(
+    person, open_repository, content
+):
     person.write("kept.txt", "kept on disk\n")
     person.commit("kept")
     repo = open_repository(person)
@@ -327,7 +336,9 @@ def test_the_persons_own_ignore_rules_hold(person, open_repository, content, own
     assert (captured.changes, captured.ignored) == ((), (b"w.secret",))
 
 
-def test_git_variables_of_the_environment_are_ignored(person, open_repository, content, monkeypatch, tmp_path):
+def test_git_variables_of_the_environment_are_ignored(
+    person, open_repository, content, monkeypatch, tmp_path
+):
     other = Person.init(tmp_path / "other")
     monkeypatch.setenv("GIT_DIR", str(other.root / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
@@ -391,14 +402,14 @@ def test_too_much_untracked_content_is_refused_with_a_way_out(person, open_repos
         person.write(f"data/f{number}", "x" * 100)
     with pytest.raises(InvalidInput, match="more than 5 untracked files"):
         open_repository(person, Limits(new_files=5)).snapshot(BASE)
-    with pytest.raises(InvalidInput, match="commit or ignore|ignore what is not needed"):
+    with pytest.raises(InvalidInput, match="ignore what is not needed"):
         open_repository(person, Limits(new_bytes=500)).snapshot(BASE)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_cannot_be_read_is_named(person, open_repository):
     person.write("locked", "x", 0o000)
-    with pytest.raises(Unsupported, match="locked in .* cannot be read"):
+    with pytest.raises(Unsupported, match=r"locked in .* cannot be read"):
         open_repository(person).snapshot(BASE)
 
 
@@ -411,7 +422,7 @@ def test_special_files_do_not_stop_a_snapshot(person, open_repository, content):
 def test_a_result_can_be_fetched_with_the_printed_command(person, open_repository):
     repo = open_repository(person)
     taken = repo.snapshot(BASE, "r1")
-    subprocess.run(repo.fetch_command(BASE), shell=True, cwd=person.root, check=True, capture_output=True)
+    subprocess.run(shlex.split(repo.fetch_command(BASE)), cwd=person.root, check=True, capture_output=True)
     assert person.git("rev-parse", "FETCH_HEAD").decode() == taken.commit
 
 
@@ -441,9 +452,9 @@ def test_twenty_thousand_files(tmp_path, open_repository):
     (person.root / "d3/f700").write_text("changed")
     repo = open_repository(person)
     taken = repo.snapshot(BASE, "r1")
-    assert [change.path for change in repo.changes("HEAD" if taken.head is None else taken.head, taken.commit)] == [
-        b"d3/f700"
-    ]
+    assert [
+        change.path for change in repo.changes("HEAD" if taken.head is None else taken.head, taken.commit)
+    ] == [b"d3/f700"]
     assert len(repo.run(["ls-tree", "-r", "--name-only", taken.tree]).stdout.splitlines()) == 20_000
     # Only the changed file and the folders above it are Baton's own; the rest is borrowed.
     own = repo.run(["count-objects", "-v"], borrow=False).stdout.decode()

@@ -1,8 +1,5 @@
 """Keeps a copy of what a worker made but a tree cannot or must not hold: ignored and nested content."""
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH103, PTH120, PTH208
-
 from __future__ import annotations
 
 import contextlib
@@ -14,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.workspace.limits import Limits
+from baton.workspace.worktree import remove_tree
 
 
 @dataclass
@@ -34,8 +32,10 @@ def keep_aside(
 ) -> Kept:
     """Copy files and links below `paths` to the same places below `aside`, the first come first.
 
+    What `aside` held before is deleted.
     Links are copied as links; special files and what cannot be read are passed over.
     """
+    remove_tree(aside)
     kept = Kept()
     top, to = os.fsencode(root) + b"/", os.fsencode(aside) + b"/"
     for path in _files_below(top, paths, leave_out):

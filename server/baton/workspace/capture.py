@@ -1,8 +1,5 @@
 """Records what a worktree holds when its worker has ended, whatever the worker did and with whatever tool."""
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH101, PTH112, PTH114
-
 from __future__ import annotations
 
 import contextlib
@@ -23,7 +20,7 @@ from baton.workspace.listing import GITLINK, LINK, parse_dirty, parse_entries
 from baton.workspace.scan import Scan, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit
-from baton.workspace.worktree import Worktree, pointer_text, recorded_links
+from baton.workspace.worktree import Worktree, intact_links, pointer_text
 
 
 def capture_worktree(
@@ -32,16 +29,15 @@ def capture_worktree(
     base: str,
     ref: str,
     aside: Path,
-    exclude_links: Iterable[Path] = (),
 ) -> Capture:
     """Record the worktree as a commit on `base`, named by `ref`; the worktree's index stays as it was.
 
-    Folders that Baton linked in are left out (those recorded with the worktree and `exclude_links`).
-    Ignored and nested content goes to `aside`, up to the limit. Special files are listed and then removed
+    Folders that Baton linked or copied in are left out while they are what Baton made. Ignored and nested
+    content goes to `aside`, which is emptied first, up to the limit. Special files are listed and removed
     from the worktree, because git would wait for ever on some of them. Only call it when no process of the
     worker is left.
     """
-    return _Capturing(repo, worktree, base, aside, exclude_links).record(ref)
+    return _Capturing(repo, worktree, base, aside).record(ref)
 
 
 @dataclass
@@ -56,16 +52,13 @@ class _Found:
 
 
 class _Capturing:
-    def __init__(
-        self, repo: PrivateGit, worktree: Worktree, base: str, aside: Path, exclude_links: Iterable[Path]
-    ) -> None:
+    def __init__(self, repo: PrivateGit, worktree: Worktree, base: str, aside: Path) -> None:
         self.repo = repo
         self.worktree = worktree
         self.base = base
         self.aside = aside
         self.top = os.fsencode(worktree.root) + b"/"
-        given = (os.fsencode(path).removeprefix(self.top) for path in exclude_links)
-        self.links = frozenset((*recorded_links(worktree), *given))
+        self.links = intact_links(worktree)
 
     def record(self, ref: str) -> Capture:
         repo, worktree = self.repo, self.worktree
@@ -123,19 +116,22 @@ class _Capturing:
         )
         tracked = parse_entries(self._git(["ls-files", "-s", "-z"], index))
         for path, mode in dirty.items():
-            if tracked[path][0] == GITLINK:
-                self._look_at_submodule_in_other_shape(path, found)
-            elif mode == GITLINK:
+            if mode == GITLINK:
                 # A repository where a file was: the file is gone, the repository is listed.
+                found.nested.add(path)
+                found.nested.discard(path + b"/.git")
+            if mode in (0, GITLINK):
                 found.entries.append((0, self.repo.zero, path))
             elif path not in self.links:
                 found.disk.append(path)
         for path in absent_paths(self.repo, self.base):
             if path in tracked and os.path.lexists(self.top + path):
+                # Taken out first, because git takes a file marked as absent for deleted when it is there.
+                found.entries.append((0, self.repo.zero, path))
                 found.disk.append(path)
         for path, (mode, _) in tracked.items():
-            if mode == GITLINK and path not in dirty and self._filled(path):
-                found.nested.add(path)
+            if mode == GITLINK and path not in self.links:
+                self._look_at_submodule(path, found)
         untracked = self._git(["ls-files", "-z", "-o", "--exclude-standard"], index).split(b"\0")
         for path in untracked:
             if path.endswith(b"/"):
@@ -147,22 +143,15 @@ class _Capturing:
         self._bound(found)
         return found
 
-    def _look_at_submodule_in_other_shape(self, path: bytes, found: _Found) -> None:
-        if path in self.links:
-            return
-        if os.path.isdir(self.top + path) and not os.path.islink(self.top + path):
-            if self._filled(path):
-                found.nested.add(path)
-            return
-        found.disk.append(path)
-
-    def _filled(self, path: bytes) -> bool:
+    def _look_at_submodule(self, path: bytes, found: _Found) -> None:
+        """Git does not look into a submodule's folder, nor at what was put in its place."""
         full = self.top + path
-        if path in self.links or os.path.islink(full):
-            return False
-        with contextlib.suppress(OSError), os.scandir(full) as entries:
-            return next(entries, None) is not None
-        return False
+        if os.path.isdir(full) and not os.path.islink(full):
+            with os.scandir(full) as entries:
+                if next(entries, None) is not None:
+                    found.nested.add(path)
+        elif os.path.lexists(full):
+            found.disk.append(path)
 
     def _pointer_intact(self) -> bool:
         pointer = self.worktree.root / ".git"

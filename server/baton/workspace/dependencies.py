@@ -27,7 +27,7 @@ def link_dependencies(
     """
     if mode == "none" or not folders:
         return ()
-    made = []
+    made: dict[bytes, bytes] = {}
     for path in _untracked_folders(repo, frozenset(os.fsencode(name) for name in folders)):
         source = repo.site.root / os.fsdecode(path)
         target = worktree.root / os.fsdecode(path)
@@ -35,16 +35,17 @@ def link_dependencies(
             continue
         if mode == "link":
             target.symlink_to(source.resolve(), target_is_directory=True)
+            made[path] = os.readlink(os.fsencode(target))
         else:
             _copy_tree(source, target)
-        made.append(path)
-    record_links(worktree, tuple(dict.fromkeys((*recorded_links(worktree), *made))))
+            made[path] = b""
+    record_links(worktree, {**recorded_links(worktree), **made})
     return tuple(worktree.root / os.fsdecode(path) for path in made)
 
 
 def link_submodules(repo: PrivateGit, worktree: Worktree, paths: Sequence[bytes]) -> tuple[Path, ...]:
     """Let submodules of the worktree lead to the person's checkouts of them, read-only to a worker."""
-    made = []
+    made: dict[bytes, bytes] = {}
     for path in paths:
         source = repo.site.root / os.fsdecode(path)
         target = worktree.root / os.fsdecode(path)
@@ -52,8 +53,8 @@ def link_submodules(repo: PrivateGit, worktree: Worktree, paths: Sequence[bytes]
             continue
         target.rmdir()
         target.symlink_to(source.resolve(), target_is_directory=True)
-        made.append(path)
-    record_links(worktree, tuple(dict.fromkeys((*recorded_links(worktree), *made))))
+        made[path] = os.readlink(os.fsencode(target))
+    record_links(worktree, {**recorded_links(worktree), **made})
     return tuple(worktree.root / os.fsdecode(path) for path in made)
 
 

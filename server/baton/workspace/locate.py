@@ -101,7 +101,11 @@ def _describe_repository(workspace: Path, git: Git) -> list[bytes] | None:
 
 def _has_git_entry(workspace: Path) -> bool:
     # A broken repository must not be taken for a plain folder: its history would be ignored in silence.
-    return os.path.lexists(workspace / ".git")
+    # An empty folder of that name is what some sandboxes leave behind.
+    entry = workspace / ".git"
+    if entry.is_dir() and not entry.is_symlink():
+        return any(entry.iterdir())
+    return os.path.lexists(entry)
 
 
 def _repository_site(workspace: Path, git: Git, facts: list[bytes]) -> Site:

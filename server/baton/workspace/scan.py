@@ -1,8 +1,5 @@
 """Walks a worktree that a worker has left, for what git would overlook, follow or wait on."""
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH101, PTH108
-
 from __future__ import annotations
 
 import contextlib

@@ -1,8 +1,5 @@
 """Records a workspace's state at one moment as a commit in the private repository, without touching it."""
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH114
-
 from __future__ import annotations
 
 import contextlib
@@ -22,6 +19,7 @@ from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
 from baton.workspace.listing import (
     EXECUTABLE,
+    GITLINK,
     Listing,
     behind_links,
     parse_dirty,
@@ -132,9 +130,10 @@ class _Snapshot:
         repo = self.repo
         fixed = {**listing.absent, **listing.submodules}
         changed = [path for path in dirty if path in listing.disk]
-        digest = hashlib.sha256(raw).digest()
+        shape = b"\0".join((*listing.absent, b"", *listing.submodules))
+        digest = hashlib.sha256(raw + shape).digest()
         same_paths = files.listing.exists() and files.listing.read_bytes() == digest
-        if same_paths and not changed and not (dirty.keys() - fixed.keys()):
+        if same_paths and not changed and not (dirty.keys() - listing.absent.keys()):
             return
         files.listing.unlink(missing_ok=True)
         ours = parse_entries(repo.run(["ls-files", "-s", "-z"], index=files.index).stdout)
@@ -142,7 +141,8 @@ class _Snapshot:
         wanted = listing.disk.keys() - gone
         entries: list[Entry] = [(0, repo.zero, path) for path in ours.keys() - wanted - fixed.keys()]
         entries += [(mode, oid, path) for path, (mode, oid) in fixed.items() if ours.get(path) != (mode, oid)]
-        fresh = sorted((wanted - ours.keys()) | wanted.intersection(changed))
+        pointers = {path for path in wanted if path in ours and ours[path][0] == GITLINK}
+        fresh = sorted((wanted - ours.keys()) | wanted.intersection(changed) | pointers)
         _check_bytes(repo, fresh)
         # Tracked before untracked: a folder in a tracked file's place is entered after the file is gone.
         fresh.sort(key=lambda path: (listing.disk[path] == 0, path))

@@ -4,15 +4,13 @@ Git commands get the administrative folder and the work tree by name; what a wor
 worktree's `.git` is never read.
 """
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH101
-
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,11 +78,13 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     """
     for link in recorded_links(worktree):
         remove_tree(worktree.root / os.fsdecode(link))
-    record_links(worktree, ())
+    record_links(worktree, {})
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
     make_walkable(worktree.root)
     _read_tree(repo, worktree, commit)
+    for path in absent_paths(repo, commit):
+        remove_tree(worktree.root / os.fsdecode(path))
     clean = ["clean", "-ffdxq"]
     run = {"git_dir": worktree.admin, "work_tree": worktree.root, "index": worktree.index}
     repo.run(clean, **run)  # type: ignore[arg-type]
@@ -97,18 +97,35 @@ def remove_worktree(repo: PrivateGit, worktree: Worktree) -> None:
         _forget(worktree)
 
 
-def record_links(worktree: Worktree, links: tuple[bytes, ...]) -> None:
-    """Remember which paths are dependency folders that Baton linked or copied in."""
-    (worktree.admin / _LINKS).write_bytes(b"\0".join(links))
+def record_links(worktree: Worktree, links: Mapping[bytes, bytes]) -> None:
+    """Remember the folders that Baton brought in: path to the link's text, empty for a copy."""
+    pairs = (path + b"\0" + text for path, text in links.items())
+    (worktree.admin / _LINKS).write_bytes(b"\0".join(pairs))
 
 
-def recorded_links(worktree: Worktree) -> tuple[bytes, ...]:
-    """Paths, relative to the root, that Baton linked or copied in."""
+def recorded_links(worktree: Worktree) -> dict[bytes, bytes]:
+    """The folders that Baton brought in: path below the root, and the link's text (empty for a copy)."""
     try:
         data = (worktree.admin / _LINKS).read_bytes()
     except FileNotFoundError:
-        return ()
-    return tuple(data.split(b"\0")) if data else ()
+        return {}
+    fields = data.split(b"\0")
+    return dict(zip(fields[:-1:2], fields[1::2], strict=True))
+
+
+def intact_links(worktree: Worktree) -> frozenset[bytes]:
+    """Those of them that are still what Baton made."""
+    top = os.fsencode(worktree.root) + b"/"
+    return frozenset(
+        path for path, text in recorded_links(worktree).items() if _link_text(top + path) == text
+    )
+
+
+def _link_text(path: bytes) -> bytes | None:
+    """A link's text, empty for a folder, None for anything else."""
+    if os.path.islink(path):
+        return os.readlink(path)
+    return b"" if os.path.isdir(path) else None
 
 
 def pointer_text(worktree: Worktree) -> bytes:
@@ -174,16 +191,19 @@ def _check_out(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
 
 def _read_tree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     repo.run(["read-tree", "--reset", commit], git_dir=worktree.admin, index=worktree.index)
-    repo.run(["update-ref", "--no-deref", "HEAD", commit], git_dir=worktree.admin)
     absent = absent_paths(repo, commit)
-    if absent:
-        repo.run(
-            ["update-index", "-z", "--skip-worktree", "--stdin"],
-            git_dir=worktree.admin,
-            index=worktree.index,
-            work_tree=worktree.root,
-            input=b"\0".join(sorted(absent)) + b"\0",
-        )
+    before = absent_paths(repo, (worktree.admin / "HEAD").read_text().strip())
+    repo.run(["update-ref", "--no-deref", "HEAD", commit], git_dir=worktree.admin)
+    # The flag outlives a change of commit, so it has to be taken back as well.
+    for flag, paths in (("--no-skip-worktree", before - absent), ("--skip-worktree", absent)):
+        if paths:
+            repo.run(
+                ["update-index", "-z", flag, "--stdin"],
+                git_dir=worktree.admin,
+                index=worktree.index,
+                work_tree=worktree.root,
+                input=b"\0".join(sorted(paths)) + b"\0",
+            )
 
 
 def _write_files(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
