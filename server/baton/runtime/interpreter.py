@@ -26,13 +26,13 @@ class Python:
 
 
 def find_python(environment: Mapping[str, str]) -> Python:
-    """The interpreter that runs this, where it fits, else the first that fits among the usual places.
+    """What `BATON_PYTHON` names, what runs this, or one in the usual places: the first that fits.
 
     Raises `Unsupported` with one line when there is none.
     """
     own = str(getattr(sys, "_base_executable", None) or sys.executable)
     tried = set()
-    for path in [own, *_candidates(environment)]:
+    for path in [environment.get("BATON_PYTHON") or own, own, *_candidates(environment)]:
         real = os.path.realpath(path)
         if real in tried or not os.access(path, os.X_OK):
             continue

@@ -1,0 +1,79 @@
+"""The files by which Codex knows the plugin."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+from baton import __version__
+from baton.codex.home import OPENAI_VARIABLES
+from baton.process import environment
+from baton.tools.surface import surface_path
+from baton.verify.toolchain import TOOLS, Own
+from tools.conftest import CHECKOUT
+
+PASSED_BY_CODEX = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"}
+
+
+def test_all_files_of_the_bundle_name_one_version() -> None:
+    plugin = json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    server = json.loads(surface_path().read_text())["initialize"]["serverInfo"]
+    assert {plugin["version"], project["version"], server["version"], __version__} == {__version__}
+
+
+def test_plugin_manifest_keeps_to_the_limits_of_codex() -> None:
+    plugin = json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())
+    prompts = plugin["interface"]["defaultPrompt"]
+    assert len(prompts) <= 3 and all(len(prompt) <= 128 for prompt in prompts)
+    for key in ("skills", "mcpServers"):
+        assert plugin[key].startswith("./") and (CHECKOUT / plugin[key]).exists()
+
+
+def test_checkout_is_its_own_marketplace() -> None:
+    market = json.loads((CHECKOUT / ".agents/plugins/marketplace.json").read_text())
+    (entry,) = market["plugins"]
+    assert entry["name"] == json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())["name"]
+    assert entry["source"] == {"source": "local", "path": "./"}
+
+
+def test_lock_files_name_no_index_and_pin_every_package() -> None:
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = (CHECKOUT / name).read_text()
+        assert "://" not in text
+        pins = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+        assert pins and all("==" in line and line.endswith("\\") for line in pins)
+
+
+def test_both_locks_pin_the_same_versions() -> None:
+    runtime, development = (
+        {line.split()[0] for line in (CHECKOUT / name).read_text().splitlines() if "==" in line}
+        for name in ("requirements.lock", "requirements-dev.lock")
+    )
+    assert runtime <= development
+
+
+def test_variables_that_children_may_see_reach_the_server() -> None:
+    """Codex starts a server with next to no environment: what is not listed never gets to a check."""
+    server = json.loads((CHECKOUT / ".mcp.json").read_text())["mcpServers"]["baton"]
+    named = {
+        *environment.SYSTEM,
+        *environment.LOOKS,
+        *environment.BUILD,
+        *environment.REACH,
+        *environment.HOMES,
+    }
+    wanted = {name for name in named if not name.endswith("*")} | {*OPENAI_VARIABLES}
+    wanted |= {"BATON_STATE", environment.WORKER_MARKER, "CODEX_HOME", "BATON_CODEX_BIN"}
+    for tool in TOOLS:
+        wanted |= {*tool.kept}
+        wanted |= {folder.variable for folder in tool.folders if not isinstance(folder, Own)}
+    assert wanted - PASSED_BY_CODEX <= {*server["env_vars"]}
+
+
+def test_server_is_started_by_codex_as_the_design_of_the_tools_needs_it() -> None:
+    server = json.loads((CHECKOUT / ".mcp.json").read_text())["mcpServers"]["baton"]
+    assert server["cwd"] == "." and (CHECKOUT / server["args"][0]).exists()
+    assert server["tool_timeout_sec"] > 280, "wait_run may wait for 280 s"
+    assert server["supports_parallel_tool_calls"] is True
+    assert server["default_tools_approval_mode"] == "approve"
