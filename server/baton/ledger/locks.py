@@ -27,6 +27,20 @@ class FileLock:
         self.timeout = timeout
         self._handle: int | None = None
 
+    @classmethod
+    def adopt(cls, path: Path, handle: int) -> FileLock:
+        """The hold of a parent process, handed over by inheriting its open file."""
+        lock = cls(path)
+        os.set_inheritable(handle, False)
+        lock._handle = handle
+        return lock
+
+    def handle(self) -> int:
+        """The open file that holds the lock, to be inherited by a child that takes over the hold."""
+        if self._handle is None:
+            raise RuntimeError(f"{self.path} is not held")
+        return self._handle
+
     @property
     def held(self) -> bool:
         return self._handle is not None
