@@ -1,0 +1,123 @@
+"""A worker's place: its worktree, its scratch folder, and the sandbox around them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.codex.profile import PermissionProfile, WorkerPlace, build_profile
+from baton.codex.settings import ThreadSettings
+from baton.contract.scope import ScopePlan
+from baton.engine.blocking import blocking
+from baton.engine.context import RunContext
+from baton.ledger.records import AttemptRecord, TaskRecord
+from baton.policy.render import role_instructions
+from baton.process.environment import worker_environment
+from baton.workspace.pool import Lease, WorktreePool
+from baton.workspace.scope import Scope
+from baton.workspace.scope_plan import PlanLimits, make_dirs, plan_scope
+
+
+@dataclass
+class Place:
+    """Where one attempt works."""
+
+    lease: Lease
+    base: str
+    """The commit that the attempt's changes are measured from."""
+    links: tuple[Path, ...]
+    """Dependencies put into the worktree by us; no part of what the worker did."""
+    scratch: Path
+    """Its own folder for a home and temporary files."""
+
+    @property
+    def root(self) -> Path:
+        return self.lease.worktree.root
+
+    @property
+    def cwd(self) -> Path:
+        return self.lease.worktree.cwd
+
+    def leave(self) -> None:
+        """Give the worktree back, its content being captured, and remove the scratch folder."""
+        self.lease.give_back()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+async def isolate(
+    ctx: RunContext, task: TaskRecord, record: AttemptRecord, scope: Scope
+) -> tuple[Place, ScopePlan]:
+    """Make the attempt's place: a worktree of what it starts from, with the directories its scope needs."""
+    return await blocking(_isolate, ctx, task, record, scope)
+
+
+def _isolate(
+    ctx: RunContext, task: TaskRecord, record: AttemptRecord, scope: Scope
+) -> tuple[Place, ScopePlan]:
+    base = record.base_commit
+    assert base is not None, "an attempt is recorded with its base"
+    start = record.data.get("treeFrom")
+    lease = WorktreePool(ctx.repo, ctx.house.state).lease(start if isinstance(start, str) else base)
+    try:
+        lease.reserve(f"{ctx.run_id}/{task.task_id}/{record.attempt}")
+        dependencies = ctx.policy.dependencies
+        links = ctx.repo.link_dependencies(lease.worktree, dependencies.folders, dependencies.mode)
+        limits = PlanLimits(siblings=ctx.policy.limits.scope_siblings)
+        plan = plan_scope(scope, lease.worktree.cwd, limits, workspace=ctx.site.workspace)
+        make_dirs(plan)
+        scratch = ctx.scratch / f"{task.task_id}-{record.attempt}"
+        for folder in (scratch / "home", scratch / "tmp"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except BaseException:
+        lease.give_back()
+        raise
+    return Place(lease=lease, base=base, links=links, scratch=scratch), plan
+
+
+def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> PermissionProfile:
+    """The sandbox of one attempt: its scope, and out of sight what is none of a worker's business."""
+    where = WorkerPlace(
+        worktree=place.root,
+        cwd=place.cwd,
+        workspace=ctx.site.workspace,
+        scratch=(place.scratch,),
+        binary=ctx.machine.binary.path,
+    )
+    # Hidden files that are tracked also lie in the object store, so a worker with hidden files has no git.
+    hides = bool(plan.hidden_paths or plan.hidden_globs)
+    return build_profile(
+        plan,
+        where,
+        denied=(*ctx.machine.home.secrets, ctx.house.codex_home, ctx.house.state.root),
+        readable=() if hides else (ctx.repo.path,),
+        session=ctx.session,
+        network_hosts=ctx.policy.network.worker_hosts,
+    )
+
+
+def thread_settings(
+    ctx: RunContext, task: TaskRecord, place: Place, profile: PermissionProfile
+) -> ThreadSettings:
+    """What the worker's thread is started with, and again resumed with."""
+    route = ctx.plan.routes[task.task_id]
+    environment = worker_environment(
+        ctx.house.env,
+        ctx.policy.environment.pass_to_workers,
+        home=place.scratch / "home",
+        tmpdir=place.scratch / "tmp",
+        run_id=ctx.run_id,
+    )
+    instructions = None
+    if route.role is not None:
+        instructions = role_instructions(*ctx.policy.role(route.role))
+    return ThreadSettings(
+        cwd=place.cwd,
+        model=route.model,
+        effort=route.effort,
+        profile=profile,
+        environment=environment,
+        developer_instructions=instructions,
+        role=route.role,
+        tier=route.tier,
+    )

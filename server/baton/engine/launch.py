@@ -1,0 +1,61 @@
+"""Starts the process of a run, so that there is no moment in which the run has neither starter nor runner."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from baton.contract.errors import StateUnavailable
+from baton.engine.house import House
+from baton.ledger.locks import FileLock
+from baton.process.environment import WORKER_MARKER
+
+
+def start_runner(house: House, run_id: str, lock: FileLock) -> None:
+    """Start `baton-runner` for the run and hand the held run lock over to it.
+
+    The runner has a session of its own and outlives this process. What it prints goes to a log in the state
+    folder. Raises `StateUnavailable` when it cannot be started; the lock is released in any case.
+    """
+    log = runner_log(house, run_id)
+    try:
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            os.set_inheritable(lock.handle(), True)
+            subprocess.Popen(
+                runner_argv(run_id, lock.handle()),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=house.state.root,
+                env=_environment(house),
+                start_new_session=True,
+                close_fds=True,
+                pass_fds=(lock.handle(),),
+            )
+    except OSError as error:
+        raise StateUnavailable(f"the runner of {run_id} cannot be started: {error}") from None
+    finally:
+        # Our own handle; the runner's copy keeps the lock.
+        lock.release()
+
+
+def runner_argv(run_id: str, handle: int) -> list[str]:
+    """The command that starts a runner from the very environment this process runs from."""
+    return [sys.executable, "-m", "baton.engine.runner", run_id, str(handle)]
+
+
+def runner_log(house: House, run_id: str) -> Path:
+    """What the runner of a run prints."""
+    return house.state.root / "logs" / f"{run_id}.log"
+
+
+def _environment(house: House) -> dict[str, str]:
+    env = {name: value for name, value in house.env.items() if name != WORKER_MARKER}
+    # The package may come from a checkout or a bundle that is not installed.
+    here = str(Path(__file__).resolve().parents[2])
+    known = env.get("PYTHONPATH")
+    env["PYTHONPATH"] = here if not known else f"{here}{os.pathsep}{known}"
+    return env

@@ -1,0 +1,203 @@
+"""What the next start of anything does about runs whose runner died: end, capture, undo or finish, mark."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from pathlib import Path
+
+from baton.contract.errors import BatonError
+from baton.contract.evidence import AttemptResult, Evidence, ScopeEvidence, TaskOutcome
+from baton.contract.states import Enforcement, Integration, RunState, TaskState, Verdict
+from baton.engine.evidence import shown, shown_changes, violations_of
+from baton.engine.house import House
+from baton.ledger.locks import FileLock
+from baton.ledger.records import AttemptRecord, NewEvent
+from baton.policy.model import Policy
+from baton.process.environment import RUN_MARKER
+from baton.process.tree import ProcessId, boot_id, end_processes, processes_with_marker
+from baton.workspace.apply import Outcome, recover
+from baton.workspace.git import Git
+from baton.workspace.limits import Limits
+from baton.workspace.locate import locate
+from baton.workspace.lock import RepositoryLock
+from baton.workspace.pool import WorktreePool, free
+from baton.workspace.repository import PrivateRepository
+from baton.workspace.scope import read_scope
+
+log = logging.getLogger(__name__)
+
+LOCK_SECONDS = 60.0
+
+
+def recover_all(house: House) -> list[str]:
+    """Recover every run that no living runner has; their ids. Cheap when there is none.
+
+    A run that cannot be recovered now (its workspace is gone, say) stays as it is and is tried again by the
+    next start; everything it left is still where it was.
+    """
+    done = []
+    for run in house.ledger.unfinished_runs():
+        lock = FileLock(house.state.run_lock(run.run_id))
+        if not lock.try_acquire():
+            continue
+        try:
+            recover_run(house, run.run_id)
+            done.append(run.run_id)
+        except BatonError as error:
+            log.warning("run %s cannot be recovered now: %s", run.run_id, error.message)
+            with contextlib.suppress(BatonError):
+                house.ledger.update_run(run.run_id, note=f"not recovered yet: {error.message}")
+        finally:
+            lock.release()
+    return done
+
+
+def recover_run(house: House, run_id: str) -> None:
+    """Bring a run that a dead runner left to `interrupted`. The caller holds the run lock.
+
+    Processes are ended first, then an unfinished apply is finished or undone, then uncaptured work is
+    captured; only then is anything marked. Safe to repeat and to interrupt at any point.
+    """
+    run = house.ledger.run(run_id)
+    if run.state.at_rest:
+        return
+    _end_processes(house, run_id)
+    git = Git.find()
+    site = locate(Path(run.workspace), git)
+    policy = Policy.model_validate_json(json.dumps(run.policy))
+    repo = PrivateRepository.open(house.state, site, Limits(kept_bytes=policy.limits.kept_bytes), git)
+    _recover_applies(house, run_id, repo)
+    _capture_left(house, run_id, repo)
+    close_interrupted(house, run_id, "its runner died")
+
+
+def close_interrupted(house: House, run_id: str, why: str) -> None:
+    """Mark a run and its unfinished tasks as interrupted, with the reason."""
+    run = house.ledger.run(run_id)
+    with house.ledger.transaction():
+        for task in house.ledger.tasks(run_id):
+            if not task.state.at_rest:
+                house.ledger.update_task(
+                    run_id,
+                    task.task_id,
+                    state=TaskState.INTERRUPTED,
+                    verdict=Verdict.INTERRUPTED,
+                    reasons=[why],
+                )
+        if not run.state.at_rest:
+            house.ledger.update_run(
+                run_id,
+                state=RunState.INTERRUPTED,
+                note=why,
+                event=NewEvent(kind="run.interrupted", data={"why": why}),
+            )
+        house.ledger.answer_open_commands(run_id, {"state": house.ledger.run(run_id).state.value})
+
+
+def _end_processes(house: House, run_id: str) -> None:
+    boot = boot_id()
+    recorded = [
+        ProcessId(process.pid, process.start_time)
+        for process in house.ledger.processes(run_id)
+        if process.boot_id == boot and process.kind != "runner"
+    ]
+    left = end_processes([*recorded, *processes_with_marker(RUN_MARKER, run_id)])
+    if left:
+        log.warning(
+            "run %s: processes that could not be ended: %s", run_id, [process.pid for process in left]
+        )
+    for process in house.ledger.processes(run_id):
+        house.ledger.end_process(process.process_id, "ended by recovery")
+
+
+def _recover_applies(house: House, run_id: str, repo: PrivateRepository) -> None:
+    for record in house.ledger.integrations(run_id):
+        if record.step != "applying" or record.journal is None:
+            continue
+        journal = Path(record.journal)
+        with RepositoryLock(repo.site, timeout=LOCK_SECONDS):
+            if journal.exists():
+                found = recover(journal)
+                finished, notes = found.outcome is Outcome.FINISHED, [kept.message for kept in found.kept]
+                known = found.outcome is not Outcome.NOTHING
+            else:
+                finished, notes, known = False, [], False
+            if not known:
+                finished = _is_applied(repo, record.workspace_commit, record.merged_commit)
+        house.ledger.update_integration(
+            run_id,
+            record.number,
+            step="applied" if finished else "undone",
+            detail="; ".join(notes) or None,
+            event=NewEvent(kind="integration.recovered", data={"finished": finished, "notes": [*notes]}),
+        )
+        for name in record.task_ids:
+            task = house.ledger.task(run_id, name)
+            if finished and task.outcome.integration is None and task.result is not None:
+                house.ledger.update_task(run_id, name, outcome=TaskOutcome(integration=Integration.APPLIED))
+
+
+def _is_applied(repo: PrivateRepository, before: str | None, after: str | None) -> bool:
+    """Whether the workspace has the result, where the journal says only that nothing is unfinished."""
+    if before is None or after is None:
+        return False
+    touched = {path for change in repo.changes(before, after) for path in change.touched}
+    now = repo.snapshot("refs/baton/recovery")
+    differing = {path for change in repo.changes(after, now.commit) for path in change.touched}
+    return not touched & differing
+
+
+def _capture_left(house: House, run_id: str, repo: PrivateRepository) -> None:
+    """Capture the work that a dead runner left in its worktrees, then give these back."""
+    for worktree, owner in list(WorktreePool(repo, house.state).reserved()):
+        owning_run, _, rest = owner.partition("/")
+        task_id, _, number = rest.partition("/")
+        if owning_run != run_id or not number.isdigit():
+            continue
+        task = house.ledger.task(run_id, task_id)
+        record = house.ledger.attempt(run_id, task_id, int(number))
+        if record.commit is None and record.base_commit is not None:
+            ref = f"refs/runs/{run_id}/tasks/{task_id}/{number}"
+            aside = house.state.root / "aside" / run_id / f"{task_id}-{number}"
+            capture = repo.capture(worktree, record.base_commit, ref, aside)
+            evidence = Evidence(
+                base=record.base_commit,
+                tree=capture.tree,
+                commit=capture.commit,
+                changes=shown_changes(capture.changes),
+                ignored=shown(capture.ignored),
+                nested=shown(capture.nested),
+                unsupported=shown(capture.unsupported),
+                scope=ScopeEvidence(
+                    enforcement=Enforcement.DETECTED,
+                    why_detected="captured by recovery after its runner died",
+                    violations=violations_of(capture, read_scope(task.contract)),
+                ),
+                aside=None if capture.aside is None else str(capture.aside),
+            )
+            result = _cut_result(record, evidence)
+            with house.ledger.transaction():
+                house.ledger.update_attempt(
+                    run_id,
+                    task_id,
+                    record.attempt,
+                    step="judged",
+                    commit=capture.commit,
+                    result=result,
+                    event=NewEvent(kind="attempt.recovered", task_id=task_id, attempt=record.attempt),
+                )
+                house.ledger.update_task(run_id, task_id, kept=ref, result=result)
+        free(worktree)
+
+
+def _cut_result(record: AttemptRecord, evidence: Evidence) -> AttemptResult:
+    return AttemptResult(
+        attempt=record.attempt,
+        thread_id=record.thread_id,
+        verdict=Verdict.INTERRUPTED,
+        reasons=["its runner died"],
+        evidence=evidence,
+        route=record.route,
+    )

@@ -1,0 +1,168 @@
+"""Which task runs when: after its predecessors are verified, on the merge of their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from baton.contract.errors import BatonError
+from baton.contract.evidence import AttemptResult
+from baton.contract.states import TaskState, Verdict
+from baton.contract.tree import show_path
+from baton.engine.attempt import attempt, finish, is_captured
+from baton.engine.blocking import blocking
+from baton.engine.context import RunContext
+from baton.engine.stop import StopReason
+from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
+
+STATE_AFTER = {
+    Verdict.CANCELLED: TaskState.CANCELLED,
+    Verdict.INTERRUPTED: TaskState.INTERRUPTED,
+}
+
+
+class Skipped(Exception):
+    """Raised inside a task's lane when it cannot start; the message is the reason."""
+
+
+async def run_tasks(ctx: RunContext) -> None:
+    """Carry every task that is not at rest to rest. One that fails neither blocks nor discards another."""
+    tasks = ctx.house.ledger.tasks(ctx.run_id)
+    finished = {task.task_id: anyio.Event() for task in tasks}
+    slots = anyio.CapacityLimiter(ctx.plan.max_parallel)
+    async with anyio.create_task_group() as lanes:
+        for task in tasks:
+            if task.state.at_rest:
+                finished[task.task_id].set()
+            else:
+                lanes.start_soon(_lane, ctx, task, finished, slots)
+
+
+async def _lane(
+    ctx: RunContext, task: TaskRecord, finished: dict[str, anyio.Event], slots: anyio.CapacityLimiter
+) -> None:
+    try:
+        for predecessor in task.depends_on:
+            await finished[predecessor].wait()
+        async with slots:
+            await _run_task(ctx, task)
+    finally:
+        finished[task.task_id].set()
+
+
+async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
+    if ctx.stop.asked:
+        _put_aside(ctx, task)
+        return
+    try:
+        record = await _next_attempt(ctx, task)
+    except Skipped as why:
+        _rest(ctx, task, TaskState.SKIPPED, reasons=[str(why)])
+        return
+    ctx.house.ledger.update_task(
+        ctx.run_id,
+        task.task_id,
+        state=TaskState.WORKING,
+        event=ctx.event("task.working", task.task_id, record.attempt),
+    )
+    try:
+        result = await (finish if is_captured(record) else attempt)(ctx, task, record)
+    except BatonError as error:
+        # Baton's own surroundings failed this task; the others go on.
+        _rest(ctx, task, TaskState.DONE, verdict=Verdict.FAILED, reasons=[error.message])
+        return
+    settle(ctx, task, result)
+
+
+def settle(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> None:
+    """Record the attempt that counts, with the state that its verdict means."""
+    state = STATE_AFTER.get(result.verdict, TaskState.DONE)
+    _rest(ctx, task, state, verdict=result.verdict, reasons=result.reasons, result=result)
+
+
+def _put_aside(ctx: RunContext, task: TaskRecord) -> None:
+    cancelled = ctx.stop.reason is StopReason.CANCELLED
+    state = TaskState.CANCELLED if cancelled else TaskState.INTERRUPTED
+    verdict = Verdict.CANCELLED if cancelled else Verdict.INTERRUPTED
+    _rest(ctx, task, state, verdict=verdict, reasons=[ctx.stop.detail])
+
+
+def _rest(
+    ctx: RunContext,
+    task: TaskRecord,
+    state: TaskState,
+    *,
+    reasons: list[str],
+    verdict: Verdict | None = None,
+    result: AttemptResult | None = None,
+) -> None:
+    # Without a new result the last one stays.
+    known: dict[str, Any] = {} if result is None else {"result": result}
+    ctx.house.ledger.update_task(
+        ctx.run_id,
+        task.task_id,
+        state=state,
+        event=ctx.event(f"task.{state}", task.task_id, verdict=verdict.value if verdict else None),
+        reasons=reasons,
+        verdict=verdict,
+        **known,
+    )
+
+
+async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
+    """The attempt to carry on or to begin. Raises `Skipped` when a predecessor stands in the way."""
+    ledger = ctx.house.ledger
+    past = ledger.attempts(ctx.run_id, task.task_id)
+    last = past[-1] if past else None
+    if last is not None and is_captured(last) and not _was_cut(last):
+        return last
+    base = last.base_commit if last is not None else await _base_for(ctx, task)
+    number = 1 if last is None else last.attempt + 1
+    data: JsonObject = {}
+    kind, thread_id = "first", None
+    if last is not None:
+        thread_id = last.thread_id
+        kind = "fresh" if thread_id is None else "recovery"
+        if last.commit is not None:
+            data["treeFrom"] = last.commit
+        data["why"] = last.result.reasons[0] if last.result and last.result.reasons else "the session ended"
+    return ledger.start_attempt(
+        AttemptRecord(
+            run_id=ctx.run_id,
+            task_id=task.task_id,
+            attempt=number,
+            kind=kind,
+            base_commit=base,
+            thread_id=thread_id,
+            data=data,
+        ),
+        event=ctx.event("attempt.planned", task.task_id, number, why=kind),
+    )
+
+
+def _was_cut(record: AttemptRecord) -> bool:
+    """Whether the attempt's turn did not come to its own end."""
+    return "failure" in record.data or "usage" not in record.data
+
+
+async def _base_for(ctx: RunContext, task: TaskRecord) -> str:
+    """The commit a task starts from: the run's snapshot with its predecessors' results."""
+    assert ctx.base is not None
+    base = ctx.base.commit
+    for name in task.depends_on:
+        before = ctx.house.ledger.task(ctx.run_id, name)
+        if before.verdict is not Verdict.VERIFIED or before.result is None:
+            raise Skipped(f"its predecessor {name} is not verified ({before.verdict or before.state})")
+        commit = before.result.evidence.commit
+        if commit is None:
+            continue
+        ref = ctx.ref("base", task.task_id, name)
+        merged = await blocking(
+            ctx.repo.merge, ctx.base.commit, base, commit, f"{name} for {task.task_id}", ref
+        )
+        if merged.commit is None:
+            paths = ", ".join(show_path(conflict.path) for conflict in merged.conflicts[:5])
+            raise Skipped(f"the results of its predecessors do not fit together: {paths}")
+        base = merged.commit
+    return base

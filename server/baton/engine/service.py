@@ -1,0 +1,129 @@
+"""What the doors call: delegate, wait, inspect, control. The same for the MCP server and the command line."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from baton.contract.calls import ControlCall, InspectCall, WaitCall
+from baton.contract.session import Session
+from baton.contract.task import BatchCall, CallOptions, Task, TaskCall
+from baton.engine.admission import Admitted, admit, record
+from baton.engine.blocking import blocking
+from baton.engine.house import House
+from baton.engine.launch import start_runner
+from baton.engine.look import attempt_counts, look
+from baton.engine.owner import Ownership
+from baton.engine.present import present_run
+from baton.engine.recover import recover_all
+from baton.engine.steer import steer
+from baton.ledger.locks import FileLock
+
+RECOVERY_INTERVAL = 30.0
+"""Seconds between two looks for runs whose runner died."""
+
+
+class Service:
+    """One session's door to the engine. It owns the runs it waits for until it is closed or dies."""
+
+    def __init__(self, house: House | None = None) -> None:
+        """Open the house that the environment names, unless one is given. Raises `StateUnavailable`."""
+        self.house = house or House.open()
+        self.ownership = Ownership(self.house.state)
+        self._recovered_at: float | None = None
+
+    def close(self) -> None:
+        """Give up what this session owns; runs that nobody else owns stop and are kept."""
+        self.ownership.close()
+        self.house.close()
+
+    async def delegate_task(self, call: TaskCall, session: Session) -> dict[str, Any]:
+        """Run one task; its result, or where it is after `waitSeconds`.
+
+        Raises `BatonError` when the call is refused; nothing has been created then.
+        """
+        given = {name: getattr(call, name) for name in call.model_fields_set}
+        task = Task(**{name: value for name, value in given.items() if name in Task.model_fields})
+        options = {name: value for name, value in given.items() if name in CallOptions.model_fields}
+        return await self.delegate(BatchCall(tasks=[task], **options), session)
+
+    async def delegate(self, call: BatchCall, session: Session) -> dict[str, Any]:
+        """Run several tasks as one run; the same answers."""
+        await self._recover()
+        admitted = await admit(self.house, call, session)
+        if call.dry_run:
+            return dry_run(admitted)
+        run_id = await blocking(self._begin, admitted)
+        return await self._wait(run_id, call.wait_seconds)
+
+    async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]:
+        """Wait until the run rests or `waitSeconds` are over. Who waits owns the run."""
+        await self._recover()
+        self.house.ledger.run(call.run_id)
+        return await self._wait(call.run_id, call.wait_seconds)
+
+    async def inspect_run(self, call: InspectCall, session: Session) -> dict[str, Any]:
+        """Any evidence of a run."""
+        await self._recover()
+        return await blocking(look, self.house, call)
+
+    async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]:
+        """Steer a run, then tell where it is."""
+        self.house.ledger.run(call.run_id)
+        self.ownership.take(call.run_id)
+        did = await blocking(steer, self.house, call, session)
+        return {"did": did, **self._shown(call.run_id)}
+
+    def _begin(self, admitted: Admitted) -> str:
+        run_id = admitted.run.run_id
+        # Owned and locked before it exists, so that nobody takes it for one whose runner died.
+        self.ownership.take(run_id)
+        lock = FileLock(self.house.state.run_lock(run_id))
+        lock.acquire(timeout=5.0)
+        try:
+            record(self.house, admitted)
+        except BaseException:
+            lock.release()
+            self.ownership.drop(run_id)
+            raise
+        start_runner(self.house, run_id, lock)
+        return run_id
+
+    async def _wait(self, run_id: str, seconds: float) -> dict[str, Any]:
+        ledger = self.house.ledger
+        self.ownership.take(run_id)
+        until = time.monotonic() + seconds
+        version = ledger.data_version()
+        while not ledger.run(run_id).state.at_rest:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            version = await ledger.changed(version, min(left, 2.0))
+            # A runner that was killed changes nothing in the ledger; its lock is free.
+            await self._recover(every=2.0)
+        if ledger.run(run_id).state.at_rest:
+            self.ownership.drop(run_id)
+        return self._shown(run_id)
+
+    def _shown(self, run_id: str) -> dict[str, Any]:
+        ledger = self.house.ledger
+        return present_run(ledger.run(run_id), ledger.tasks(run_id), attempt_counts(self.house, run_id))
+
+    async def _recover(self, every: float = RECOVERY_INTERVAL) -> None:
+        now = time.monotonic()
+        if self._recovered_at is None or now - self._recovered_at >= every:
+            self._recovered_at = now
+            await blocking(recover_all, self.house)
+
+
+def dry_run(admitted: Admitted) -> dict[str, Any]:
+    """What a call would do, without doing it."""
+    return {
+        "dryRun": True,
+        "workspace": str(admitted.site.workspace),
+        "scope": "prevented" if admitted.machine.prevents else "detected",
+        "hold": admitted.plan.hold_reason or admitted.run.integrate.value == "hold",
+        "routes": {name: route.wire() for name, route in admitted.plan.routes.items()},
+        "checks": {task.task_id: len(task.contract.verification_commands) for task in admitted.tasks},
+        "dependsOn": {task.task_id: task.depends_on for task in admitted.tasks if task.depends_on},
+    }

@@ -1,0 +1,37 @@
+"""What a worker is told: its brief at first, and a word on how to go on later."""
+
+from __future__ import annotations
+
+from baton.codex.brief import brief
+from baton.codex.instructions import collect_instructions
+from baton.contract.scope import ScopePlan
+from baton.contract.task import Task
+from baton.engine.isolation import Place
+from baton.ledger.records import AttemptRecord
+from baton.policy.templating import render_template
+from baton.verify.command import read_command
+
+CONTINUE_TEMPLATE = "worker-continue.md.j2"
+
+
+def first_text(task: Task, plan: ScopePlan, place: Place) -> str:
+    """The brief, with the instructions that the repository keeps for agents as data."""
+    hidden = set(plan.hidden_paths)
+    instructions = collect_instructions(place.root, place.cwd, hidden=lambda path: path in hidden)
+    checks = [read_command(command).shown for command in task.verification_commands]
+    return brief(task, plan.readings, instructions, checks)
+
+
+def continuation_text(record: AttemptRecord, place: Place) -> str:
+    """What a thread that goes on is told: why there is another turn, and what to do in it."""
+    failures = record.data.get("failures")
+    return render_template(
+        CONTINUE_TEMPLATE,
+        kind=record.kind,
+        why=record.data.get("why") or "the session ended",
+        cwd=str(place.cwd),
+        failures=[tuple(pair) for pair in failures if isinstance(pair, list)]
+        if isinstance(failures, list)
+        else [],
+        message=record.data.get("message") or "",
+    )

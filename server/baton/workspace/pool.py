@@ -1,0 +1,90 @@
+"""Worktrees used again: a finished one is brought to the next commit, which is far cheaper than a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.ledger.locks import FileLock
+from baton.ledger.state import StateFolder
+from baton.workspace.repository import PrivateRepository
+from baton.workspace.worktree import Worktree
+
+_RESERVED = "baton-reserved"
+
+
+@dataclass
+class Lease:
+    """The sole use of one worktree, until it is given back.
+
+    While it is reserved the worktree holds work that is not captured yet. The mark outlives a crash, and a
+    reserved worktree is never handed out again before `free` was called for it.
+    """
+
+    worktree: Worktree
+    lock: FileLock
+
+    def reserve(self, owner: str) -> None:
+        """Mark the worktree as holding `owner`'s uncaptured work."""
+        (self.worktree.admin / _RESERVED).write_text(owner)
+
+    def give_back(self) -> None:
+        """End the use of a worktree whose content is captured or worthless. May be called again."""
+        free(self.worktree)
+        self.lock.release()
+
+
+class WorktreePool:
+    """The worktrees of one private repository, shared by all processes of this user."""
+
+    def __init__(self, repo: PrivateRepository, state: StateFolder) -> None:
+        self._repo = repo
+        self._state = state
+        self._prefix = repo.site.key[:12]
+
+    def lease(self, commit: str) -> Lease:
+        """A worktree that holds exactly `commit`, a free one if there is any."""
+        for number in itertools.count(1):
+            name = f"{self._prefix}-{number}"
+            lock = FileLock(self._state.locks / f"worktree-{name}.lock")
+            if not lock.try_acquire():
+                continue
+            try:
+                known = self._repo.open_worktree(name)
+                if known is None or reserved_by(known) is None:
+                    return Lease(self._repo.add_worktree(name, commit), lock)
+            except BaseException:
+                lock.release()
+                raise
+            lock.release()
+        raise AssertionError("unreachable")
+
+    def reserved(self) -> Iterator[tuple[Worktree, str]]:
+        """Worktrees that hold uncaptured work and that no living process uses, with whose work it is."""
+        for name in self._repo.list_worktrees():
+            known = self._repo.open_worktree(name)
+            owner = None if known is None else reserved_by(known)
+            if known is None or owner is None:
+                continue
+            lock = FileLock(self._state.locks / f"worktree-{name}.lock")
+            if lock.try_acquire():
+                lock.release()
+                yield known, owner
+
+
+def reserved_by(worktree: Worktree) -> str | None:
+    """Whose uncaptured work the worktree holds, None when it holds none."""
+    path: Path = worktree.admin / _RESERVED
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+
+
+def free(worktree: Worktree) -> None:
+    """Say that the worktree's content is captured or worthless."""
+    with contextlib.suppress(FileNotFoundError):
+        (worktree.admin / _RESERVED).unlink()
