@@ -10,7 +10,7 @@ import mcp_types as types
 from baton.contract.base import Wire
 from baton.contract.calls import ControlCall, InspectCall, WaitCall
 from baton.contract.session import Session
-from baton.contract.states import RunState, Verdict
+from baton.contract.states import Integration, RunState, Verdict
 from baton.contract.task import TaskCall
 from baton.tools.schemas import input_schema
 
@@ -97,15 +97,7 @@ def tool_specs() -> tuple[ToolSpec, ...]:
             title="Inspect a run",
             description="Reads the evidence of a run by offset and limit; works later and from any session.",
             arguments=InspectCall,
-            output=_object(
-                runId=_STRING,
-                what=_STRING,
-                text=_STRING,
-                items={"type": "array", "items": {"type": "object"}},
-                total=_INTEGER,
-                nextOffset=_INTEGER,
-                **_ERROR,
-            ),
+            output=_inspected_schema(),
             read_only=True,
             destructive=False,
             idempotent=True,
@@ -131,6 +123,8 @@ def tool_specs() -> tuple[ToolSpec, ...]:
 
 _STRING = {"type": "string"}
 _INTEGER = {"type": "integer"}
+_OBJECT = {"type": "object"}
+_OBJECTS = {"type": "array", "items": _OBJECT}
 _ERROR = {"error": _STRING, "message": _STRING}
 
 
@@ -144,15 +138,33 @@ def _result_schema() -> dict[str, Any]:
         runId=_STRING,
         state={"type": "string", "enum": [state.value for state in RunState]},
         taskId=_STRING,
+        taskState=_STRING,
         verdict={"type": "string", "enum": [verdict.value for verdict in Verdict]},
         reasons={"type": "array", "items": _STRING},
-        claim={"type": "object"},
-        evidence={"type": "object"},
-        route={"type": "object"},
-        usage={"type": "object"},
+        integration={"type": "string", "enum": [integration.value for integration in Integration]},
+        integrationDetail=_STRING,
+        claim=_OBJECT,
+        evidence=_OBJECT,
+        route=_OBJECT,
+        usage=_OBJECT,
         attempts=_INTEGER,
         kept=_STRING,
-        tasks={"type": "array", "items": {"type": "object"}},
+        note=_STRING,
+        tasks=_OBJECTS,
+        did=_STRING,
         next=_STRING,
+        **_ERROR,
+    )
+
+
+def _inspected_schema() -> dict[str, Any]:
+    """The answer of an inspection: text, or the structure of what was asked for."""
+    return _object(
+        runId=_STRING,
+        what=_STRING,
+        text=_STRING,
+        bytes=_INTEGER,
+        nextOffset=_INTEGER,
+        tasks=_OBJECTS,
         **_ERROR,
     )

@@ -113,7 +113,7 @@ def failure(code: str, message: str) -> types.CallToolResult:
 
 def one_line(result: Mapping[str, object]) -> str:
     """The text block of an answer: who, how it stands and what to do next; the structure has the rest."""
-    parts = [str(result[key]) for key in ("runId", "taskId", "state", "verdict") if result.get(key)]
+    parts = [str(result[key]) for key in ("runId", "state", "verdict", "integration") if result.get(key)]
     following = result.get("next")
     text = " ".join(parts) or "done"
     return " ".join(f"{text}; next: {following}".split()) if following else text
