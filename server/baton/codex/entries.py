@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from baton.contract.tree import show_path
@@ -14,6 +15,10 @@ _GLOB_CHARACTERS = frozenset("*?[]")
 """Codex reads an entry with one of these as a glob, and globs only deny. There is no escape."""
 
 
+MAX_BESIDE = 400
+"""Denials that one denied folder may be split into; each is a mount, half a millisecond per command."""
+
+
 class ProfileEntries:
     """Collects entries; a later one for the same path wins, and the more specific path decides."""
 
@@ -21,6 +26,9 @@ class ProfileEntries:
         self.entries: dict[str, str] = {}
         self.roots: list[str] = []
         self.not_held: list[str] = []
+        """What cannot be put into an entry, one line each."""
+        self.left_open: list[str] = []
+        """Denials that had to be given up, one line each."""
 
     def put(self, paths: Iterable[Path], access: str) -> None:
         for path in paths:
@@ -51,9 +59,48 @@ class ProfileEntries:
             # A glob denies files alone; what lies below a directory that it matches needs a glob of its own.
             self.entries.update({glob: DENY, f"{glob.removesuffix('/**')}/**": DENY})
 
+    def settle(self) -> None:
+        """Give denials a form that the sandbox can set up; to be called once, when all entries are there.
+
+        Below a denied folder only what may be written is ever visible. Where something there is to be read,
+        the folder's denial is replaced by denials of what lies beside the way to it: what is made there later
+        can then be seen. A part to be read inside a part to be written needs nothing of the kind.
+        """
+        for denied in sorted(path for path, access in self.entries.items() if access == DENY):
+            if not _is_plain(denied):
+                continue
+            opened = [Path(path) for path in self.entries if self._opens(path, denied)]
+            if not opened:
+                continue
+            del self.entries[denied]
+            visible = [Path(path) for path, access in self.entries.items() if access != DENY]
+            beside = {str(path): DENY for path in islice(_beside(Path(denied), visible), MAX_BESIDE + 1)}
+            if len(beside) > MAX_BESIDE:
+                self.left_open.append(f"{denied} can be read: too much lies beside {opened[0]} to deny each")
+            else:
+                self.entries.update(beside)
+
+    def _opens(self, path: str, denied: str) -> bool:
+        """Whether an entry is to be read although it lies directly below the denied folder."""
+        if self.entries[path] != READ or not Path(path).is_relative_to(denied):
+            return False
+        return next((above for above in _upwards(path)[1:] if above in self.entries), None) == denied
+
     def filesystem(self) -> dict[str, object]:
+        """The table as Codex reads it.
+
+        A denial below a denied folder is left out: it says nothing new, and the sandbox could not be set up.
+        """
         literal: dict[str, object] = {":workspace_roots": {".": WRITE}} if self.roots else {}
-        return {**self.entries, **literal}
+        kept = {path: access for path, access in self.entries.items() if not self._repeats(path, access)}
+        return {**kept, **literal}
+
+    def _repeats(self, path: str, access: str) -> bool:
+        if access != DENY or not path.startswith("/"):
+            return False
+        fixed = _fixed_part(path)
+        above = _upwards(fixed)[1:] if fixed == path else _upwards(fixed)
+        return next((self.entries[parent] for parent in above if parent in self.entries), None) == DENY
 
     def writable_roots(self) -> tuple[str, ...]:
         written = (path for path, access in self.entries.items() if access == WRITE)
@@ -62,6 +109,39 @@ class ProfileEntries:
     def _cannot(self, path: Path, access: str, why: str) -> None:
         held = "writable" if access == WRITE else "kept read-only"
         self.not_held.append(f"{show_path(os.fsencode(path))} is not {held}: its name {why}")
+
+
+def _beside(folder: Path, visible: list[Path]) -> Iterator[Path]:
+    """Everything in `folder` that is not visible and leads to nothing visible."""
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return
+    for child in children:
+        if child in visible:
+            continue
+        if any(path.is_relative_to(child) for path in visible):
+            yield from _beside(child, visible)
+        elif not child.is_symlink():
+            yield child
+
+
+def _upwards(path: str) -> list[str]:
+    return [path, *(str(parent) for parent in Path(path).parents)]
+
+
+def _is_plain(path: str) -> bool:
+    return path.startswith("/") and _GLOB_CHARACTERS.isdisjoint(path)
+
+
+def _fixed_part(path: str) -> str:
+    """The leading names without glob characters."""
+    names: list[str] = []
+    for name in path.split("/"):
+        if not _GLOB_CHARACTERS.isdisjoint(name):
+            break
+        names.append(name)
+    return "/".join(names) or "/"
 
 
 def network_settings(loopback: bool, hosts: tuple[str, ...]) -> tuple[dict[str, object], dict[str, bool]]:
