@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from baton.contract.errors import BatonError, StateUnavailable
 from baton.workspace import renameat
+from baton.workspace import undo as undo_module
 from baton.workspace.apply import Outcome, apply, discard_backups, recover, recover_all
 from baton.workspace.journal_place import journals, new_journal
 from workspace.trees import (
@@ -271,6 +272,29 @@ def test_an_edit_after_a_crash_and_before_recovery_is_kept_and_named(tmp_path: P
     assert [kept.path for kept in recovery.kept] == [b"edit"]
     (kept,) = recovery.kept
     assert kept.other is not None and kept.other.read_bytes() == b"old"
+    assert read_files(root) == {**OLD, b"edit": (FILE, b"mine")}
+
+
+def test_an_edit_in_the_middle_of_taking_back_goes_back_to_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "w"
+    names = steps_of(root, OLD, NEW)
+    make_tree(root, OLD)
+    with pytest.raises(Crash):
+        land(root, OLD, NEW, Countdown(names.index("write committed")))
+    real = undo_module.exchange
+
+    def edit_first(slots: int, slot: bytes, folder: int, name: bytes) -> None:
+        if name == b"edit" and (root / "edit").read_bytes() == b"new":
+            (root / "edit").write_text("mine")
+        real(slots, slot, folder, name)
+
+    monkeypatch.setattr(undo_module, "exchange", edit_first)
+    (recovery,) = recover_all(root, None)
+    assert [(kept.path, kept.other and kept.other.read_bytes()) for kept in recovery.kept] == [
+        (b"edit", b"old")
+    ]
     assert read_files(root) == {**OLD, b"edit": (FILE, b"mine")}
 
 

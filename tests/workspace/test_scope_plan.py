@@ -79,6 +79,13 @@ def test_a_bare_directory_name_is_writable_wherever_it_exists(tree: Path) -> Non
     assert made.readings[0].reading.startswith("the name src at any depth")
 
 
+def test_a_bare_name_does_not_mean_what_lies_in_dependencies(tree: Path) -> None:
+    (tree / "node_modules/x/src").mkdir(parents=True)
+    scope = read_scope(Task(objective="x", allowed_files=["src"]))
+    made = plan_scope(scope, tree, skip=[tree / "node_modules"])
+    assert shown(tree, made.write_dirs) == ["lib/src", "src"]
+
+
 def test_a_pattern_becomes_its_narrowest_literal_directory(tree: Path) -> None:
     made = plan(tree, "src/api/*.py")
     assert shown(tree, made.write_dirs) == ["src/api"]

@@ -142,10 +142,13 @@ class Journal:
     def _append(self, record: dict[str, Any]) -> None:
         body = json.dumps(record, separators=(",", ":")).encode()
         self._step(f"write {record['mark']}")
-        torn = self._file.exists() and not self._file.read_bytes().endswith(b"\n")
-        handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "ab", buffering=0) as stream:
-            stream.write((b"\n" if torn else b"") + b"%08x " % zlib.crc32(body) + body + b"\n")
+        handle = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "r+b", buffering=0) as stream:
+            # A torn end counts as never written; nothing may follow it.
+            whole = stream.read().rfind(b"\n") + 1
+            stream.truncate(whole)
+            stream.seek(whole)
+            stream.write(b"%08x " % zlib.crc32(body) + body + b"\n")
             os.fsync(stream.fileno())
         self._step(f"wrote {record['mark']}")
 

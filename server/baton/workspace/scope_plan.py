@@ -39,16 +39,23 @@ class PlanLimits:
 
 
 def plan_scope(
-    scope: Scope, cwd: Path, limits: PlanLimits | None = None, *, workspace: Path | None = None
+    scope: Scope,
+    cwd: Path,
+    limits: PlanLimits | None = None,
+    *,
+    workspace: Path | None = None,
+    skip: Iterable[Path] = (),
 ) -> ScopePlan:
     """Plan how a sandbox holds `scope` in the worktree folder `cwd`; reads directories, changes nothing.
 
-    `workspace` is the person's own folder, where hidden files are denied as well. Links are never followed.
-    Raises `InvalidInput` when an allowed pattern goes through a symbolic link or through a file.
+    `workspace` is the person's own folder, where hidden files are denied as well. `skip` are folders of
+    dependencies, absolute: a name at any depth does not mean them. Links are never followed. Raises
+    `InvalidInput` when an allowed pattern goes through a symbolic link or through a file.
     """
     limits = limits or PlanLimits()
     cwd = Path(os.path.realpath(cwd))
-    targets = [find_target(pattern, cwd) for pattern in scope.allowed] if scope.changes else []
+    skipped = {Path(os.path.realpath(path.parent)) / path.name for path in skip}
+    targets = [find_target(pattern, cwd, skipped) for pattern in scope.allowed] if scope.changes else []
     wanted = {root for target in targets for root in target.roots if not _all_forbidden(scope, root)}
     roots, widened = _few(wanted, limits.roots)
     protection = protect(scope, cwd, roots, limits.siblings, limits.entries)

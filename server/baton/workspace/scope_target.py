@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,8 +32,10 @@ class Target:
     """How the pattern was read."""
 
 
-def find_target(pattern: Pattern, cwd: Path) -> Target:
+def find_target(pattern: Pattern, cwd: Path, skip: Collection[Path] = ()) -> Target:
     """Where `pattern` becomes write access below `cwd`, a path without links; changes nothing.
+
+    A name at any depth is not looked for in the folders `skip`.
 
     Raises `InvalidInput` when the pattern goes through a symbolic link, whose far side the scope does not
     name, or through something that is not a directory.
@@ -41,9 +43,8 @@ def find_target(pattern: Pattern, cwd: Path) -> Target:
     if pattern.exact is not None:
         return _named_target(pattern, cwd, [pattern.exact])
     if pattern.bare_name is not None:
-        return _named_target(
-            pattern, cwd, [*_named(cwd, pattern.bare_name, pattern.directory_only)] or [pattern.bare_name]
-        )
+        found = list(_named(cwd, pattern.bare_name, pattern.directory_only, skip))
+        return _named_target(pattern, cwd, found or [pattern.bare_name])
     target = Target(pattern)
     root = pattern.literal_prefix
     _refuse_detours(cwd, root, pattern)
@@ -119,7 +120,7 @@ def _need(cwd: Path, path: bytes, target: Target) -> None:
             target.missing.append(above)
 
 
-def _named(cwd: Path, name: bytes, directory_only: bool) -> Iterator[bytes]:
+def _named(cwd: Path, name: bytes, directory_only: bool, skip: Collection[Path]) -> Iterator[bytes]:
     """Existing entries of that name, none below another; links are not followed."""
     folders = [b""]
     while folders:
@@ -131,5 +132,5 @@ def _named(cwd: Path, name: bytes, directory_only: bool) -> Iterator[bytes]:
             directory = entry.is_dir(follow_symlinks=False)
             if entry.name == name and (directory or not directory_only):
                 yield path
-            elif directory and entry.name.lower() != NEVER_WRITABLE:
+            elif directory and entry.name.lower() != NEVER_WRITABLE and cwd / os.fsdecode(path) not in skip:
                 folders.append(path)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from baton.contract.errors import Unsupported, WorkspaceMoved
 from baton.contract.tree import ChangeKind, TreeChange, show_path
 from baton.workspace.journal import Act, Operation
-from baton.workspace.names import below, join, parent, parents
+from baton.workspace.names import join, parent, parents
 from baton.workspace.pathwalk import DIRECTORY, SUBMODULE, Entry, Tree
 
 _FOLDER = Entry(DIRECTORY, "")
@@ -56,26 +56,20 @@ Step = tuple[Act, bytes, Entry | None, Entry | None]
 
 
 def _order(tree: Tree, sides: Sides, can_exchange: bool) -> list[Step]:
-    removed = sorted((path for path, (_, new) in sides.items() if new is None), reverse=True)
-    added = sorted(path for path, (old, _) in sides.items() if old is None)
-    leaving = set()
-    for path, (old, _) in sides.items():
-        if old is not None:
-            leaving.add(_expect(tree, path, old))
-    steps: list[Step] = [(Act.REMOVE, path, sides[path][0], None) for path in removed]
-    made: set[bytes] = set()
-    makes: list[Step] = []
+    leaving = {_expect(tree, path, old) for path, (old, _) in sides.items() if old is not None}
+    removed = {path for path, (_, new) in sides.items() if new is None}
+    steps: list[Step] = [(Act.REMOVE, path, sides[path][0], None) for path in sorted(removed, reverse=True)]
+    makes: dict[bytes, bool] = {}
     adds: list[Step] = []
-    for path in added:
+    for path in sorted(path for path, (old, _) in sides.items() if old is None):
         for folder in parents(path):
-            if folder not in made and not _is_folder(tree, folder, removed):
-                made.add(folder)
-                makes.append((Act.ADD_FOLDER, folder, None, _FOLDER))
-        if parent(path) not in made:
-            steps += [
-                (Act.REMOVE_FOLDER, folder, _FOLDER, None) for folder in _vacate(tree, path, removed, leaving)
-            ]
+            if folder not in makes:
+                makes[folder] = not _is_folder(tree, folder, removed)
+        if not makes.get(parent(path)):
+            vacated = _vacate(tree, path, removed, leaving)
+            steps += [(Act.REMOVE_FOLDER, folder, _FOLDER, None) for folder in vacated]
         adds.append((Act.ADD, path, None, sides[path][1]))
+    steps += [(Act.ADD_FOLDER, folder, None, _FOLDER) for folder, missing in sorted(makes.items()) if missing]
     replaced: list[Step] = []
     for path, (old, new) in sorted(sides.items()):
         if old is not None and new is not None and not tree.same(old, new):
@@ -83,7 +77,7 @@ def _order(tree: Tree, sides: Sides, can_exchange: bool) -> list[Step]:
                 replaced.append((Act.REPLACE, path, old, new))
             else:
                 replaced += [(Act.REMOVE, path, old, None), (Act.ADD, path, None, new)]
-    return [*steps, *makes, *adds, *replaced]
+    return [*steps, *adds, *replaced]
 
 
 def _expect(tree: Tree, path: bytes, expected: Entry) -> tuple[int, int]:
@@ -95,7 +89,7 @@ def _expect(tree: Tree, path: bytes, expected: Entry) -> tuple[int, int]:
     return found.identity
 
 
-def _is_folder(tree: Tree, folder: bytes, removed: Sequence[bytes]) -> bool:
+def _is_folder(tree: Tree, folder: bytes, removed: Collection[bytes]) -> bool:
     """Whether the directory is there; False when it must be made."""
     found = tree.look(folder)
     if found is None or folder in removed:
@@ -107,7 +101,9 @@ def _is_folder(tree: Tree, folder: bytes, removed: Sequence[bytes]) -> bool:
     return True
 
 
-def _vacate(tree: Tree, path: bytes, removed: Sequence[bytes], leaving: set[tuple[int, int]]) -> list[bytes]:
+def _vacate(
+    tree: Tree, path: bytes, removed: Collection[bytes], leaving: set[tuple[int, int]]
+) -> list[bytes]:
     """Directories that must go, innermost first, before a file can take the place of the outermost."""
     found = tree.look(path)
     if found is None:
@@ -118,11 +114,10 @@ def _vacate(tree: Tree, path: bytes, removed: Sequence[bytes], leaving: set[tupl
             return []
         raise WorkspaceMoved(f"{show_path(path)} exists in the workspace, where a new file belongs")
     folders: list[bytes] = []
-    gone = set(removed)
     for inner, is_folder in _everything(tree, path):
         if is_folder:
             folders.append(inner)
-        elif inner not in gone:
+        elif inner not in removed:
             raise WorkspaceMoved(f"{show_path(inner)} is in a directory that {show_path(path)} would replace")
     return [*reversed(folders), path]
 
@@ -140,5 +135,5 @@ def emptied_folders(operations: Sequence[Operation]) -> list[bytes]:
     """Directories that may be empty once the operations are done, innermost first; git keeps none such."""
     gone = [operation.path for operation in operations if operation.act is Act.REMOVE]
     stays = [operation.path for operation in operations if operation.new is not None]
-    folders = {folder for path in gone for folder in parents(path)}
-    return sorted((each for each in folders if not any(below(path, each) for path in stays)), reverse=True)
+    needed = {folder for path in stays for folder in [*parents(path), path]}
+    return sorted({folder for path in gone for folder in parents(path)} - needed, reverse=True)
