@@ -56,6 +56,9 @@ class WorkerPlace:
     """Folders of its own, writable."""
     binary: Path
     """The Codex program: it starts itself again inside the sandbox, so it must be readable there."""
+    shell: Path | None = None
+    """A folder that holds the worktree and nothing else. It is made writable, so that the worktree is seen
+    below a denied folder that hides all else; without it what lies beside it now is denied singly."""
 
 
 def build_profile(
@@ -80,15 +83,19 @@ def build_profile(
     session = session or UNBOUNDED
     entries = ProfileEntries()
     entries.entries[":root" if session.reads_everything else ":minimal"] = READ
-    entries.deny(denied)
-    if not session.reads_everything:
+    if session.reads_everything:
+        entries.deny(denied)
+    else:
+        # Nothing is visible but what is listed. A denial above a listed path would hide that too.
+        entries.deny(path for path in denied if any(map(path.is_relative_to, session.readable_paths)))
         entries.put(session.readable_paths, READ)
     entries.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
-    entries.put(place.scratch, WRITE)
+    entries.put((*place.scratch, *([place.shell] if place.shell is not None else [])), WRITE)
     entries.write(plan.writable_roots)
     entries.put(plan.readonly, READ)
     entries.deny((*plan.hidden_paths, *_with_copies(session.denied_paths, place)))
     entries.deny_globs((*plan.hidden_globs, *_with_copied_globs(session.denied_globs, place)))
+    entries.settle()
     network, features = network_settings(loopback, tuple(network_hosts) if session.network else ())
     return PermissionProfile(
         name=f"baton-{secrets.token_hex(16)}",
@@ -96,7 +103,7 @@ def build_profile(
         network=network,
         writable_roots=entries.writable_roots(),
         workspace_roots=tuple(entries.roots) or None,
-        not_held=tuple(entries.not_held),
+        not_held=(*entries.not_held, *entries.left_open),
         features=features,
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from baton.codex.binary import CodexBinary
 from baton.codex.entries import READ, WRITE, ProfileEntries, network_settings
 from baton.codex.home import WorkerHome
+from baton.codex.profile import PermissionProfile
 from baton.contract.errors import Unsupported
 
 _PLAIN_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy")
@@ -67,6 +68,8 @@ class SandboxedCommand:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     """Environment of the outer process, which is Codex itself."""
+    left_open: tuple[str, ...] = ()
+    """Denied folders that had to stay readable, one line each."""
 
 
 def sandboxed_argv(
@@ -97,12 +100,13 @@ def sandboxed_argv(
     entries.put((*fence.readable, Path(os.path.realpath(binary.path)).parent), READ)
     entries.put(fence.writable, WRITE)
     entries.deny_globs(fence.denied_globs)
+    entries.settle()
     if entries.not_held:
         raise Unsupported(f"the sandbox cannot be set up: {entries.not_held[0]}")
     network, features = network_settings(fence.network is Network.LOOPBACK, ())
     name = f"baton-{secrets.token_hex(16)}"
     settings: dict[str, object] = {
-        f"permissions.{name}.filesystem": entries.entries,
+        f"permissions.{name}.filesystem": entries.filesystem(),
         f"permissions.{name}.network": network,
         **{f"features.{feature}": value for feature, value in features.items()},
     }
@@ -118,7 +122,27 @@ def sandboxed_argv(
     return SandboxedCommand(
         argv=(str(binary.path), "sandbox", "-P", name, "-C", str(cwd), *options, "--", *inner),
         env={**env, **home.environment},
+        left_open=tuple(entries.left_open),
     )
+
+
+def profile_argv(
+    binary: CodexBinary, profile: PermissionProfile, argv: Sequence[str], *, cwd: Path
+) -> list[str]:
+    """The command line that runs `argv` under a worker's profile, to see whether it can be set up at all.
+
+    Workspace roots that a thread gets by `runtimeWorkspaceRoots` are there besides `cwd`, which is then
+    writable too: not for running anything but a trial.
+    """
+    table: dict[str, object] = {"filesystem": profile.filesystem, "network": profile.network}
+    if profile.workspace_roots:
+        table["workspace_roots"] = dict.fromkeys(profile.workspace_roots, True)
+    settings = {
+        **{f"permissions.{profile.name}.{key}": value for key, value in table.items()},
+        **{f"features.{feature}": value for feature, value in profile.features.items()},
+    }
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={_toml(value)}")]
+    return [str(binary.path), "sandbox", "-P", profile.name, "-C", str(cwd), *options, "--", *argv]
 
 
 def _env_program() -> str:
