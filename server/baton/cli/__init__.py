@@ -1,0 +1,1 @@
+"""The `baton` command: thin doors for a person at a terminal."""

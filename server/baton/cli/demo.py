@@ -1,0 +1,131 @@
+"""`baton demo`: the main job on a small project, with the real Codex CLI and scripted workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from baton.contract.calls import InspectCall, InspectWhat
+from baton.contract.errors import BatonError
+from baton.contract.session import Session
+from baton.contract.task import TaskCall
+from baton.engine.house import House
+from baton.engine.service import Service
+from baton.ledger.state import StateFolder
+from baton.simulate.demonstration import CHECK, PROJECT, Scene, scenes
+from baton.simulate.home import write_simulated_home
+from baton.simulate.model_server import ScriptedModel
+
+
+@click.command()
+@click.option("--keep", is_flag=True, help="Leave the project and the state of the demonstration in place.")
+def demo(keep: bool) -> None:
+    """Three delegated tasks on a small project: what is caught, prevented and applied.
+
+    The Codex program, its sandbox, git and everything of Baton's are real. The model is simulated: scripted
+    answers from a server on this machine. No login and no network are needed.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="demo-", dir=_parent()))
+    try:
+        anyio.run(_play, folder)
+    finally:
+        if keep:
+            click.echo(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _parent() -> Path:
+    """A folder of ours outside the system's temporary one, where Codex keeps no home."""
+    parent = StateFolder.find().root.parent / "baton-demo"
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return parent
+
+
+async def _play(folder: Path) -> None:
+    workspace = folder / "till"
+    _make_project(workspace)
+    click.echo("baton demo: the real Codex CLI, sandbox and git; SIMULATED workers (a scripted model).")
+    click.echo(f"A project whose check fails: `{CHECK}`\n")
+    with ScriptedModel() as model:
+        home = write_simulated_home(folder / "home" / ".codex", model.port)
+        env = _environment(folder, home)
+        with House.open(env) as house:
+            service = Service(house)
+            played = scenes()
+            for number, scene in enumerate(played, start=1):
+                model.on(scene.marker, *scene.steps)
+                click.echo(f"[{number}/{len(played)}] {scene.title} (simulated)")
+                result = await _delegate(service, workspace, scene)
+                _tell(result, scene)
+            await _finish(service, house, workspace)
+
+
+async def _delegate(service: Service, workspace: Path, scene: Scene) -> dict[str, Any]:
+    call = TaskCall(
+        objective=f"{scene.marker}: the count of each item is forgotten in till/prices.py.",
+        allowed_files=list(scene.allowed),
+        verification_commands=[CHECK],
+    )
+    return await service.delegate_task(call, Session(cwd=str(workspace)))
+
+
+def _tell(result: dict[str, Any], scene: Scene) -> None:
+    claim = result.get("claim", {})
+    evidence = result.get("evidence", {})
+    click.echo(f"   the worker claims   {claim.get('status', 'nothing')}: {claim.get('summary', '')}")
+    click.echo(f"   Baton observes      {', '.join(evidence.get('changes', [])) or 'no change'}")
+    for check in evidence.get("checks", []):
+        text = check if isinstance(check, str) else f"{check['status']}: {check['command']}"
+        click.echo(f"   check, run again    {text}")
+        if isinstance(check, dict) and check.get("output"):
+            click.echo(f"                       {str(check['output']).strip().splitlines()[-1]}")
+    click.echo(f"   scope               {evidence.get('scope')}")
+    for line in evidence.get("discrepancies", []):
+        click.echo(f"   discrepancy         {line}")
+    click.echo(f"   verdict             {result.get('verdict')} ({result.get('integration', 'not applied')})")
+    click.echo(f"   => {scene.expected}\n")
+
+
+async def _finish(service: Service, house: House, workspace: Path) -> None:
+    last = house.ledger.runs(1)[0]
+    diff = await service.inspect_run(InspectCall(run_id=last.run_id, what=InspectWhat.DIFF), Session())
+    click.echo("What landed in the workspace:")
+    for line in str(diff["text"]).splitlines():
+        if line.startswith(("+", "-")):
+            click.echo(f"   {line}")
+    check = subprocess.run(CHECK.split(), cwd=workspace, capture_output=True, text=True, check=False)
+    click.echo(f"\n`{CHECK}` in the workspace now: {(check.stdout + check.stderr).strip().splitlines()[-1]}")
+    if check.returncode != 0:
+        raise BatonError("the demonstration went wrong: the project's check should pass now")
+
+
+def _make_project(workspace: Path) -> None:
+    for name, text in PROJECT.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git = [
+        "git",
+        "-c",
+        "user.name=Baton demo",
+        "-c",
+        "user.email=demo@localhost",
+        "-c",
+        "init.defaultBranch=main",
+    ]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "A project with a fault"]):
+        subprocess.run([*git, *command], cwd=workspace, check=True, stdin=subprocess.DEVNULL)
+
+
+def _environment(folder: Path, home: Path) -> dict[str, str]:
+    """A home and state of the demonstration's own: nothing of the person's is read or written."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "CODEX_HOME"))}
+    return {**kept, "HOME": str(home.parent), "CODEX_HOME": str(home), "BATON_STATE": str(folder / "state")}

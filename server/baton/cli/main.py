@@ -1,0 +1,73 @@
+"""The `baton` command. Errors are one line on standard error; exit status 1 for a failure, 2 for misuse."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from baton import __version__
+from baton.contract.errors import BatonError, InvalidInput
+
+
+class _Commands(click.Group):
+    """Commands by name, each loaded only when it is used, so that the others cost nothing."""
+
+    _PLACES = {
+        "policy": ("baton.cli.policy", "policy"),
+        "runs": ("baton.cli.runs", "runs"),
+        "demo": ("baton.cli.demo", "demo"),
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._PLACES)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        place = self._PLACES.get(name)
+        if place is None:
+            return None
+        from importlib import import_module
+
+        command = getattr(import_module(place[0]), place[1])
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from baton.contract.base import nearest
+
+        name = args[0] if args else ""
+        if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            hint = nearest(name, self._PLACES)
+            advice = f"did you mean {hint!r}?" if hint else "commands: " + ", ".join(sorted(self._PLACES))
+            raise InvalidInput(f"baton has no command {name!r}; {advice}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an expected error becomes one line and an exit status."""
+        try:
+            return super().invoke(ctx)
+        except BatonError as error:
+            click.echo(f"baton: {error.message}", err=True)
+            ctx.exit(2 if isinstance(error, InvalidInput) else 1)
+        except BrokenPipeError:
+            # The reader of our output has gone; that is its right.
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="baton")
+def baton() -> None:
+    """Delegate bounded work to Codex workers, verified before it lands."""
+
+
+def main() -> None:
+    """Entry point."""
+    baton(prog_name="baton")
+
+
+if __name__ == "__main__":
+    main()
