@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -212,4 +213,16 @@ def test_a_running_server_keeps_its_environment(stub: Stub) -> None:
         client.call(1, "inspect_run", {"runId": "r"})
         assert remove_unused(str(stub.runtime)) == []
         assert "prefix" in client.call(2, "inspect_run", {"runId": "r"})["structuredContent"]
-    assert len(remove_unused(str(stub.runtime))) == 1
+        (environment,) = stub.environments()
+    # A program started from it by hand holds it too.
+    program = (
+        "from baton.runtime.use import hold_own_environment\n"
+        "hold_own_environment(); print('held', flush=True); input()"
+    )
+    argv = [environment / "venv/bin/python", "-I", "-c", program]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None and started.stdin is not None
+        assert started.stdout.readline() == b"held\n"
+        assert remove_unused(str(stub.runtime)) == []
+        started.stdin.write(b"\n")
+    assert remove_unused(str(stub.runtime)) == [environment.name]
