@@ -152,6 +152,19 @@ async def test_killed_guard_leaves_nothing_behind(stubborn: Stubborn, env: dict[
     wait_until_gone(started)
 
 
+async def test_guard_killed_before_it_could_tell_anything_is_an_error_and_hurts_nobody(
+    env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bystander = await open_child(["cat"], cwd="/", env=env, stderr=Path(os.devnull))
+    async with bystander:
+        with monkeypatch.context() as patched:
+            patched.setattr("baton.process.guarded._guard_argv", lambda *_: ["sh", "-c", "kill -9 $$"])
+            with pytest.raises(OSError, match="true"):
+                await run(["true"], cwd="/", env=env, timeout=60)
+        await bystander.stdin.send(b"still here")
+        assert await bystander.stdout.receive() == b"still here"
+
+
 async def test_stopped_guard_cannot_hold_up_the_end(
     stubborn: Stubborn, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from baton.process import tree
 from process.stubborn import Stubborn, wait_until, wait_until_gone
 
@@ -95,3 +97,15 @@ def test_ending_a_tree_includes_what_is_orphaned_meanwhile(env: dict[str, str]) 
         assert start is not None
         assert tree.end_tree(tree.ProcessId(shell.pid, start), grace=0.1) == ()
         wait_until(lambda: not tree.is_alive(tree.ProcessId(pid, orphan_start)), "the end of the orphan")
+
+
+def test_ground_that_the_caller_stands_on_is_never_ended() -> None:
+    for pid in (os.getpid(), os.getppid(), 1):
+        start = tree.start_time(pid)
+        assert start is not None
+        with pytest.raises(ValueError, match="this process or one of its ancestors"):
+            tree.end_tree(tree.ProcessId(pid, start))
+        assert tree.end_processes([tree.ProcessId(pid, start)]) == ()
+    for session in (0, os.getsid(0)):
+        with pytest.raises(ValueError, match="not one that Baton started"):
+            tree.session_members(session)

@@ -209,10 +209,9 @@ class Guarded:
 
     def _end_orphans(self) -> int:
         """What a killed guard left: the program's session, and whoever carries this child's marker."""
-        found = {
-            *tree.session_members(self.program_pid),
-            *tree.processes_with_marker(GUARD_MARKER, self._marker),
-        }
+        found = set(tree.processes_with_marker(GUARD_MARKER, self._marker))
+        if self.program_pid:  # unknown when the guard was killed before it could tell
+            found.update(tree.session_members(self.program_pid))
         survivors: set[tree.ProcessId] = set()
         for process in found:
             survivors.update(tree.end_tree(process, 0.0))

@@ -95,8 +95,11 @@ def end_descendants(grace: float = 1.0) -> tuple[ProcessId, ...]:
 def end_tree(process: ProcessId, grace: float = 1.0) -> tuple[ProcessId, ...]:
     """End that process and all below it; those that could not be ended. Nothing when it is gone.
 
-    Descendants that are orphaned meanwhile are remembered from the first look on and ended as well.
+    Descendants that are orphaned meanwhile are remembered from the first look on and ended as well. Raises
+    `ValueError` for this process and its ancestors: nothing may end the ground it stands on.
     """
+    if process.pid in {os.getpid(), *_ancestors()}:
+        raise ValueError(f"process {process.pid} is this process or one of its ancestors")
     seen: dict[ProcessId, None] = {}
 
     def members() -> tuple[ProcessId, ...]:
@@ -111,7 +114,12 @@ def end_tree(process: ProcessId, grace: float = 1.0) -> tuple[ProcessId, ...]:
 
 
 def end_processes(processes: Collection[ProcessId], grace: float = 1.0) -> tuple[ProcessId, ...]:
-    """End these processes and nothing else, however they hang together; those that could not be ended."""
+    """End these processes and nothing else, however they hang together; those that could not be ended.
+
+    This process and its ancestors are left alone, and not among the result.
+    """
+    spared = {os.getpid(), *_ancestors()}
+    processes = [process for process in processes if process.pid not in spared]
     return _end(lambda: tuple(process for process in processes if is_alive(process)), grace)
 
 
@@ -136,7 +144,12 @@ def processes_with_marker(name: str, value: str) -> tuple[ProcessId, ...]:
 
 
 def session_members(session: int) -> tuple[ProcessId, ...]:
-    """Live processes of one session, the leader included (Linux; nothing elsewhere)."""
+    """Live processes of one session, the leader included (Linux; nothing elsewhere).
+
+    Raises `ValueError` for 0, the kernel's and init's session, and for the caller's own.
+    """
+    if session <= 0 or session == os.getsid(0):
+        raise ValueError(f"session {session} is not one that Baton started")
     if not guard.LINUX:
         return ()
     return tuple(ProcessId(p.pid, p.start) for p in guard.process_table() if p.alive and p.session == session)
