@@ -163,7 +163,7 @@ def _do(tree: Tree, journal: Journal, operations: Sequence[Operation], blobs: Bl
     for operation in operations:
         step(f"stage {operation.number}")
         stage(journal, tree, operation, blobs)
-    sync_slots(journal)
+    sync_slots(journal, operations)
     journal.mark(Mark.STAGED)
     slots = os.open(journal.slots, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

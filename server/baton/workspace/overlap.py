@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import product
 
 from baton.workspace.automaton import Automaton, Elements, TooLarge, common_path
@@ -25,12 +26,23 @@ def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) ->
     """
     if not (scope_a.changes and scope_b.changes):
         return None
+    # Most scopes are disjoint whatever exists, which is far cheaper to find out than to try every path.
+    if _example(scope_a, scope_b, frozenset()) is None:
+        return None
     for path in tree_paths:
         if scope_a.permits(path) is None and scope_b.permits(path) is None:
             return path
+    folders = {parent(path) for path in tree_paths}
+    allowed = {*scope_a.allowed, *scope_b.allowed}
+    files = {each for each in allowed if each.looks_like_file and not any(map(each.matches, folders))}
+    return _example(scope_a, scope_b, files)
+
+
+def _example(scope_a: Scope, scope_b: Scope, files: AbstractSet[Pattern]) -> bytes | None:
+    """A path in both scopes when nothing lies below what the patterns `files` name, None when there is none."""
     forbidden = [pattern.elements for pattern in (*scope_a.forbidden, *scope_b.forbidden)]
     automata = {
-        pattern: Automaton([_elements(pattern, tree_paths)])
+        pattern: Automaton([pattern.elements[:-1] if pattern in files else pattern.elements])
         for pattern in dict.fromkeys((*scope_a.allowed, *scope_b.allowed))
     }
     guess: bytes | None = None
@@ -44,13 +56,6 @@ def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) ->
             if found is not None:
                 return found
     return guess
-
-
-def _elements(pattern: Pattern, tree_paths: Iterable[bytes]) -> Elements:
-    """The pattern, without what would lie below it when it names files."""
-    if pattern.looks_like_file and not any(pattern.matches(parent(path)) for path in tree_paths):
-        return pattern.elements[:-1]
-    return pattern.elements
 
 
 def _unnamed(one: Pattern, other: Pattern) -> list[Elements]:
