@@ -56,10 +56,11 @@ def failing_part(output: str, limit: int = 2000) -> str:
     tail = _last(lines, limit if first is None else limit * 2 // 5)
     if first is None:
         return CUT + "\n" + tail if len(tail) + len(CUT) < limit else tail
-    start = max(0, first - 1)
-    if start >= len(lines) - tail.count("\n") - 1:
+    if first >= len(lines) - tail.count("\n") - 1:
         return _last(lines, limit)
-    room = limit - len(tail) - 2 * (len(CUT) + 1)
+    room = limit - len(tail) - 2 * (len(CUT) + 1) - 1
+    # One line before it often names the test; not where it would push the failure itself out.
+    start = first - 1 if first and len(lines[first - 1]) + len(lines[first]) < room - 1 else first
     head = _first(lines[start:], room)
     before = f"{CUT}\n" if start else ""
     return f"{before}{head}\n{CUT}\n{tail}"
@@ -75,11 +76,11 @@ def _clean(output: str) -> list[str]:
 
 
 def _first_failure(lines: list[str]) -> int | None:
-    for pattern in (_STRONG, _WEAK):
-        for number, line in enumerate(lines):
-            if pattern.search(line) and not _HARMLESS.search(line):
-                return number
-    return None
+    strong = (number for number, line in enumerate(lines) if _STRONG.search(line))
+    weak = (
+        number for number, line in enumerate(lines) if _WEAK.search(line) and not _HARMLESS.search(line)
+    )
+    return next(strong, next(weak, None))
 
 
 def _first(lines: list[str], room: int) -> str:

@@ -18,8 +18,8 @@ from baton.verify.program import Program
 
 ASK = """
 import importlib.util, json, os, sys
-here = os.getcwd()
-sys.path[:] = [entry for entry in sys.path if entry and entry != here]
+if sys.path and sys.path[0] == "":
+    del sys.path[0]
 found = {}
 for name in sys.argv[1:]:
     try:
