@@ -30,6 +30,8 @@ def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) ->
     if _example(scope_a, scope_b, frozenset()) is None:
         return None
     for path in tree_paths:
+        if not any(pattern.matches(path) for pattern in scope_a.allowed):
+            continue  # cheaper than to judge it, and most paths end here
         if scope_a.permits(path) is None and scope_b.permits(path) is None:
             return path
     folders = {parent(path) for path in tree_paths}
@@ -39,7 +41,7 @@ def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) ->
 
 
 def _example(scope_a: Scope, scope_b: Scope, files: AbstractSet[Pattern]) -> bytes | None:
-    """A path in both scopes when nothing lies below what the patterns `files` name, None when there is none."""
+    """A path in both scopes, None when there is none; nothing lies below what the patterns `files` name."""
     forbidden = [pattern.elements for pattern in (*scope_a.forbidden, *scope_b.forbidden)]
     automata = {
         pattern: Automaton([pattern.elements[:-1] if pattern in files else pattern.elements])

@@ -213,10 +213,10 @@ def _expression(elements: Sequence[Segment | None]) -> bytes:
     *middle, last = parts
     whole = b""
     for index, part in enumerate(middle):
-        whole += part if index == 0 else b"(?>(?:[^/]+/)*?" + part + b")"
+        whole += part if index == 0 else b"(?>(?:[^/]++/)*?" + part + b")"
     # The last name may end the path or be a directory above it.
     last = last[:-1] + rb"(?:/|\Z)"
-    return whole + (b"(?:[^/]+/)*?" + last if middle else last)
+    return whole + (b"(?:[^/]++/)*?" + last if middle else last)
 
 
 def _quoted(text: str) -> str:
