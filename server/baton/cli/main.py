@@ -9,6 +9,7 @@ import click
 
 from baton import __version__
 from baton.contract.errors import BatonError, InvalidInput
+from baton.runtime.use import hold_own_environment
 
 
 class _Commands(click.Group):
@@ -66,6 +67,7 @@ def baton() -> None:
 
 def main() -> None:
     """Entry point."""
+    hold_own_environment()
     baton(prog_name="baton")
 
 

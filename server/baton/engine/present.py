@@ -174,19 +174,6 @@ def next_step(run: RunRecord, tasks: list[TaskRecord]) -> str:
     return "inspect_run report or checks says why; then a new task, or do it yourself"
 
 
-def text_line(shown: dict[str, Any]) -> str:
-    """The one line of text that goes beside the structured result."""
-    parts = [str(shown.get("runId", "")), str(shown.get("state", ""))]
-    if "verdict" in shown:
-        parts.append(str(shown["verdict"]))
-    if "tasks" in shown:
-        verdicts = [str(task.get("verdict") or task.get("state")) for task in shown["tasks"]]
-        parts += [f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts)]
-    if "integration" in shown:
-        parts.append(str(shown["integration"]))
-    return " · ".join(part for part in parts if part)
-
-
 def _cut(text: str, limit: int) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -21,6 +21,7 @@ from baton.engine.stop import Stop, StopReason
 from baton.ledger.locks import FileLock
 from baton.ledger.records import CommandRecord, ProcessRecord
 from baton.process.tree import become_subreaper, boot_id, end_descendants, start_time
+from baton.runtime.use import hold_own_environment
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ def main() -> None:
     if len(arguments) not in (1, 2):
         sys.stderr.write("usage: baton-runner RUN [LOCK-HANDLE]\n")
         raise SystemExit(2)
+    hold_own_environment()
     handle = int(arguments[1]) if len(arguments) == 2 else None
     try:
         raise SystemExit(anyio.run(_run, arguments[0], handle))
