@@ -46,6 +46,10 @@ class Automaton:
             self._known[states, byte] = found
         return found
 
+    def accepts_all_below(self, states: frozenset[int]) -> bool:
+        """Whether every path that goes on from here is in the union."""
+        return not states.isdisjoint(self._graph.whole)
+
     def accepts(self, states: frozenset[int]) -> bool:
         return not states.isdisjoint(self._graph.final)
 
@@ -69,7 +73,7 @@ def common_path(inside: Sequence[Automaton], outside: Automaton, limit: int) -> 
             if not all(after):
                 continue
             node = (after, outside.step(refused, byte), next_place)
-            if node in seen:
+            if node in seen or outside.accepts_all_below(node[1]):
                 continue
             longer = path + bytes([byte])
             if next_place == _NAME and not outside.accepts(node[1]) and _all_accept(inside, after):
@@ -90,6 +94,8 @@ class _Graph:
     moves: list[list[tuple[ByteSet, int]]] = field(default_factory=list)
     jumps: list[list[int]] = field(default_factory=list)
     final: set[int] = field(default_factory=set)
+    whole: set[int] = field(default_factory=set)
+    """States inside a directory that is covered with everything below."""
 
     def state(self) -> int:
         self.moves.append([])
@@ -117,6 +123,7 @@ def _add(graph: _Graph, elements: Elements) -> int:
             graph.moves[inside] += [(NAME_BYTES, inside), (1 << _SLASH, begin)]
             if following is None:
                 graph.final.add(inside)
+                graph.whole |= {begin, inside}
             else:
                 graph.jumps[begin].append(following)
         else:

@@ -49,9 +49,13 @@ def _example(scope_a: Scope, scope_b: Scope, files: AbstractSet[Pattern]) -> byt
     }
     guess: bytes | None = None
     for one, other in product(scope_a.allowed, scope_b.allowed):
-        outside = Automaton([*forbidden, *_unnamed(one, other)])
+        pair = (automata[one], automata[other])
         try:
-            found = common_path((automata[one], automata[other]), outside, MAX_STATES)
+            found = common_path(pair, Automaton([]), MAX_STATES)
+            if found is not None and not (scope_a.permits(found) is None and scope_b.permits(found) is None):
+                # What is forbidden makes the search far larger: only where the nearest path is.
+                outside = Automaton([*forbidden, *_unnamed(one, other)])
+                found = common_path(pair, outside, MAX_STATES)
         except TooLarge:
             guess = guess or max(one.literal_prefix, other.literal_prefix, key=len) or b"any file"
         else:
