@@ -136,6 +136,21 @@ def test_log_does_not_grow_without_bound(
     assert ledger.last_seq(RUN) == 120
 
 
+def test_commit_stands_when_the_log_cannot_be_copied_after_it(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAL_BYTES", 0)
+    monkeypatch.setattr(database, "COMMITS_BETWEEN_LOOKS", 1)
+    ledger.create_run(a_run(), [])
+
+    def refuse(timeout: float) -> bool:
+        raise StateUnavailable("the disk is full")
+
+    monkeypatch.setattr(ledger.db, "maintain", refuse)
+    assert ledger.append_event(RUN, "item") == 1
+    assert ledger.last_seq(RUN) == 1
+
+
 def test_ordinary_connections_never_checkpoint(ledger: Ledger) -> None:
     for connection in (ledger.db._writer, ledger.db._reader, ledger.db._watcher):
         settings = {

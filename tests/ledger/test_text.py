@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from baton.ledger.store import Ledger
 from baton.ledger.text import from_json, storable, storable_text, to_json
@@ -35,9 +36,9 @@ def test_stored_text_is_utf8_and_text_without_lone_surrogates_is_unchanged(text:
 
 
 @given(JSON)
-def test_json_comes_back_as_its_storable_form(value: object) -> None:
-    text = to_json(value)  # type: ignore[arg-type]
-    assert from_json(text) == storable(value)  # type: ignore[arg-type]
+def test_json_comes_back_as_its_storable_form(value: JsonValue) -> None:
+    text = to_json(value)
+    assert from_json(text) == storable(value)
     text.encode()
     json.loads(text, parse_constant=pytest.fail)
 

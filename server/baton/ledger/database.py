@@ -13,13 +13,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 import anyio
 
-from baton.contract.errors import Busy
+from baton.contract.errors import BatonError, Busy
 from baton.ledger.faults import said_in_one_line
 from baton.ledger.locks import FileLock
 from baton.ledger.opening import connect, make_ready
@@ -164,7 +164,9 @@ class Database:
     def _keep_log_short(self) -> None:
         self._commits += 1
         if self._commits % COMMITS_BETWEEN_LOOKS == 0 and _size(wal_of(self.state.database)) > WAL_BYTES:
-            self.maintain(timeout=0.0)
+            # The commit stands, whatever becomes of this; a disk that refuses will be said by the next commit.
+            with suppress(BatonError):
+                self.maintain(timeout=0.0)
 
 
 def wal_of(database: Path) -> Path:

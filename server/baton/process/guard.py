@@ -211,7 +211,10 @@ class Guard:
         """Fork and exec; 0, or the errno that kept the program from starting."""
         reader, writer = os.pipe()
         guard = os.getpid()
-        self.main = os.fork()
+        try:
+            self.main = os.fork()
+        except OSError as error:
+            return error.errno or 11
         if self.main == 0:
             self.become_program(guard, writer)
         os.close(writer)
@@ -311,7 +314,7 @@ class Guard:
     def signal_all(self, number: int) -> None:
         for process in self.live():
             send(process, number)
-        if not LINUX:
+        if not LINUX and self.main > 0:
             try:
                 os.killpg(self.main, number)
             except OSError:
