@@ -69,6 +69,8 @@ def on_disk(root: Path) -> Content:
             files = [name for name in files if name != b".git"]
         for name in [*files, *(entry for entry in folders if os.path.islink(os.path.join(folder, entry)))]:
             full = os.path.join(folder, name)
+            if not os.path.islink(full) and not os.path.isfile(full):
+                raise AssertionError(f"{full!r} is a special file")
             found[os.path.relpath(full, top)] = _state(full)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from baton.contract.tree import Merge, MergeConflict
-from baton.workspace.git import GitFailed, Output
 from baton.workspace.sparse import inherit_absent
 from baton.workspace.store import PrivateGit
 
@@ -12,19 +11,18 @@ def merge_commits(repo: PrivateGit, base: str, ours: str, theirs: str, message: 
     """Carry what `theirs` changed since `base` over to `ours`; a clean result is named by `ref`.
 
     The result's parents are `ours` and `theirs`. A change follows a renamed file only where `theirs` itself
-    renamed it: work never lands on a path that its author did not touch. On conflicts nothing is recorded,
-    and both sides stay as they are.
+    renamed it: work never lands on a path that its author did not touch, such a file is a conflict. On
+    conflicts nothing is recorded, and both sides stay as they are.
     """
     sides = _with_base(repo, base, ours, theirs)
-    output = _merge_tree(repo, sides, renames=True)
-    if output.exit_code not in (0, 1) or _strays(repo, base, ours, theirs, output):
-        output = _merge_tree(repo, sides, renames=False)
-        if output.exit_code not in (0, 1):
-            raise GitFailed(
-                f"git merge-tree failed: {output.stderr.decode(errors='replace')}", output.exit_code, b""
-            )
+    settings = ["-c", "merge.renames=true", "-c", "merge.directoryRenames=false"]
+    output = repo.run([*settings, "merge-tree", "--write-tree", "-z", "--messages", *sides], ok=(0, 1))
     tree, conflicts = parse_merge(output.stdout)
-    if output.exit_code == 1:
+    if output.exit_code == 1 and not conflicts:
+        conflicts = (MergeConflict(path=b"", detail="git named no path"),)
+    elif output.exit_code == 0:
+        conflicts = _strays(repo, base, ours, theirs, tree)
+    if conflicts:
         return Merge(commit=None, tree=None, conflicts=conflicts)
     repo.keep(tree, repo.tree_of(ours))
     commit = repo.commit_tree(tree, [ours, theirs], message)
@@ -37,7 +35,11 @@ def parse_merge(raw: bytes) -> tuple[str, tuple[MergeConflict, ...]]:
     """Read `git merge-tree --write-tree -z --messages`: the tree, and each path in conflict with its kind."""
     tree, _, rest = raw.partition(b"\0")
     stages, _, messages = rest.partition(b"\0\0") if not rest.startswith(b"\0") else (b"", b"", rest[1:])
-    unmerged = {line.split(b"\t", 1)[1] for line in stages.split(b"\0") if b"\t" in line}
+    unmerged: dict[bytes, set[bytes]] = {}
+    for line in stages.split(b"\0"):
+        if b"\t" in line:
+            facts, path = line.split(b"\t", 1)
+            unmerged.setdefault(path, set()).add(facts.rpartition(b" ")[2])
     kinds: dict[bytes, list[str]] = {}
     fields = iter(messages.split(b"\0"))
     for count in fields:
@@ -49,10 +51,13 @@ def parse_merge(raw: bytes) -> tuple[str, tuple[MergeConflict, ...]]:
         if kind.startswith("CONFLICT"):
             # The first path is where the conflict lies; others tell where it came from.
             kinds.setdefault(paths[0], []).append(kind.removeprefix("CONFLICT").strip(" ()"))
-    named = unmerged | (kinds.keys() if not unmerged else set())
+    for path, numbers in unmerged.items():
+        # Git calls two additions of one path a conflict of contents too.
+        if numbers == {b"2", b"3"} and kinds.get(path, ["contents"]) == ["contents"]:
+            kinds[path] = ["add/add"]
     conflicts = tuple(
-        MergeConflict(path=path, detail=", ".join(dict.fromkeys(kinds.get(path, ["content"]))))
-        for path in sorted(named)
+        MergeConflict(path=path, detail=", ".join(dict.fromkeys(kinds.get(path, ["contents"]))))
+        for path in sorted(unmerged or kinds)
     )
     return tree.decode(), conflicts
 
@@ -70,19 +75,19 @@ def _with_base(repo: PrivateGit, base: str, ours: str, theirs: str) -> tuple[str
     )
 
 
-def _merge_tree(repo: PrivateGit, sides: tuple[str, str], *, renames: bool) -> Output:
-    settings = ["-c", f"merge.renames={'true' if renames else 'false'}", "-c", "merge.directoryRenames=false"]
-    return repo.run([*settings, "merge-tree", "--write-tree", "-z", "--messages", *sides], ok=(0, 1, 2, 128))
+def _strays(repo: PrivateGit, base: str, ours: str, theirs: str, tree: str) -> tuple[MergeConflict, ...]:
+    """Files of `theirs` whose change git carried to another path, because `ours` had renamed them.
 
-
-def _strays(repo: PrivateGit, base: str, ours: str, theirs: str, output: Output) -> bool:
-    """Whether the merge changed a path of `ours` that `theirs` did not touch."""
-    tree, conflicts = parse_merge(output.stdout)
+    Git before 2.50 cannot be told to leave renames alone.
+    """
     touched = _names(repo, base, theirs)
-    reached = _names(repo, repo.tree_of(ours), tree) if output.exit_code == 0 else set()
-    return not (reached | {conflict.path for conflict in conflicts}) <= touched
+    strayed = _names(repo, ours, tree) - touched
+    if not strayed:
+        return ()
+    moved = touched & _names(repo, base, ours, "--diff-filter=D") or strayed
+    return tuple(MergeConflict(path=path, detail="modify/rename") for path in sorted(moved))
 
 
-def _names(repo: PrivateGit, old: str, new: str) -> set[bytes]:
-    listed = repo.run(["diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new]).stdout
+def _names(repo: PrivateGit, old: str, new: str, *options: str) -> set[bytes]:
+    listed = repo.run(["diff-tree", "-r", "-z", "--name-only", "--no-renames", *options, old, new]).stdout
     return {name for name in listed.split(b"\0") if name}

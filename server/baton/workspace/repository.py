@@ -79,6 +79,14 @@ class PrivateRepository(PrivateGit):
         """Delete a worktree and its registration."""
         worktree.remove_worktree(self, tree)
 
+    def retire_worktree(self, tree: Worktree) -> None:
+        """Clean a worktree and keep it as a spare, or delete it when there are spares enough."""
+        worktree.retire_worktree(self, tree)
+
+    def remove_spares(self) -> None:
+        """Delete the spare worktrees."""
+        worktree.remove_spares(self)
+
     def link_dependencies(
         self, tree: Worktree, folders: Sequence[str], mode: Literal["link", "copy", "none"]
     ) -> tuple[Path, ...]:
