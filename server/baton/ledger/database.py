@@ -164,7 +164,7 @@ class Database:
     def _keep_log_short(self) -> None:
         self._commits += 1
         if self._commits % COMMITS_BETWEEN_LOOKS == 0 and _size(wal_of(self.state.database)) > WAL_BYTES:
-            # The commit stands, whatever becomes of this; a disk that refuses will be said by the next commit.
+            # The commit stands, whatever becomes of this; the next one will say what is wrong with the disk.
             with suppress(BatonError):
                 self.maintain(timeout=0.0)
 

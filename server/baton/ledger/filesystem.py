@@ -17,7 +17,7 @@ NETWORK = re.compile(
 
 
 def network_type(folder: Path) -> str | None:
-    """The file system's type when it is a network one, else None. `folder` is resolved; it may not exist yet."""
+    """The file system's type when it is a network one, else None. `folder` is resolved; it need not exist."""
     found = _type_on_linux(folder) if sys.platform == "linux" else _type_elsewhere(folder)
     return found if found is not None and NETWORK.fullmatch(found) else None
 

@@ -116,7 +116,8 @@ def end_tree(process: ProcessId, grace: float = 1.0) -> tuple[ProcessId, ...]:
 def end_processes(processes: Collection[ProcessId], grace: float = 1.0) -> tuple[ProcessId, ...]:
     """End these processes and nothing else, however they hang together; those that could not be ended.
 
-    This process and its ancestors are left alone, and not among the result.
+    This process and its ancestors are left alone, and not among the result. For a guard or anything else
+    that has a tree of its own, `end_tree` is right: a guard that is killed while it ends its tree leaves it.
     """
     spared = {os.getpid(), *_ancestors()}
     processes = [process for process in processes if process.pid not in spared]
