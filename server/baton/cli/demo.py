@@ -90,6 +90,10 @@ def _tell(result: dict[str, Any], scene: Scene) -> None:
     click.echo(f"   scope               {evidence.get('scope')}")
     for line in evidence.get("discrepancies", []):
         click.echo(f"   discrepancy         {line}")
+    if result.get("attempts", 1) > 1:
+        click.echo(
+            f"   attempts            {result['attempts']}: it was told once what fails, and claims the same"
+        )
     click.echo(f"   verdict             {result.get('verdict')} ({result.get('integration', 'not applied')})")
     click.echo(f"   => {scene.expected}\n")
 

@@ -23,6 +23,7 @@ from baton.contract.tree import Capture
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.evidence import scope_evidence, shown, shown_changes, violations_of
+from baton.engine.followup import AttemptKind
 from baton.engine.isolation import Place, isolate, thread_settings, worker_profile
 from baton.engine.judge import Observed, discrepancies, judge
 from baton.engine.stop import StopReason
@@ -133,8 +134,8 @@ async def _open_thread(ctx: RunContext, work: Working, profile: PermissionProfil
 async def _turn(ctx: RunContext, work: Working, thread: WorkerThread, plan: ScopePlan) -> TurnOutcome:
     assert work.place is not None
     task, number = work.task, work.record.attempt
-    if work.record.kind in ("first", "fresh"):
-        text = await blocking(first_text, task.contract, plan, work.place)
+    if work.record.kind in (AttemptKind.FIRST, AttemptKind.FRESH):
+        text = await blocking(first_text, task.contract, work.record, plan, work.place)
     else:
         text = continuation_text(work.record, work.place)
     ctx.keep("brief", text.encode(), task.task_id, number)
@@ -167,7 +168,10 @@ async def _quiet(ctx: RunContext, work: Working, thread: WorkerThread | None) ->
         why = f"{len(left)} of its commands went on" if left else None
     except CodexFailure as broken:
         why = broken.message
-    if why is not None:
+    if why is None:
+        # A thread that stays loaded would keep its old sandbox when it is resumed with a new one.
+        await thread.forget()
+    else:
         # Its end is the end of every command it started.
         await ctx.server.close()
         work.notices.append(f"the app-server was ended to stop the worker's commands: {why}")

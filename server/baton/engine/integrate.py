@@ -12,9 +12,10 @@ from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.verification import CommandText, run_checks
 from baton.ledger.records import IntegrationRecord, TaskRecord
-from baton.workspace.apply import apply
+from baton.workspace.apply import apply, recover_all
 from baton.workspace.journal_place import new_journal
 from baton.workspace.lock import RepositoryLock
+from baton.workspace.repository import PrivateRepository
 
 TRIES = 3
 """How often a result is merged anew because the workspace moved, before it is held."""
@@ -34,17 +35,26 @@ class Merged:
     """By task: the paths on which it and the workspace, or a task before it, differ."""
 
 
-class _Repository:
-    """The blobs of the result, for apply."""
+class _Blobs:
+    """The content of the result, for apply: read from git in groups, in the order in which it is wanted."""
 
-    def __init__(self, ctx: RunContext) -> None:
-        self._repo = ctx.repo
+    GROUP = 64
+
+    def __init__(self, repo: PrivateRepository, oids: list[str]) -> None:
+        self._repo = repo
+        self._ahead = oids
+        self._read: dict[str, bytes] = {}
 
     def read(self, oid: str) -> bytes:
-        content = self._repo.read_blobs([oid])[0]
-        if content is None:
+        """Raises `BatonError` when the object is missing; nothing has been applied then."""
+        if oid not in self._read:
+            start = self._ahead.index(oid) if oid in self._ahead else 0
+            group = list(dict.fromkeys([oid, *self._ahead[start : start + self.GROUP]]))
+            found = zip(group, self._repo.read_blobs(group), strict=True)
+            self._read = {name: content for name, content in found if content is not None}
+        if oid not in self._read:
             raise BatonError(f"object {oid} is missing from {self._repo.path}; nothing was applied")
-        return content
+        return self._read[oid]
 
 
 async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
@@ -120,6 +130,8 @@ async def _merge_onto_now(ctx: RunContext, record: IntegrationRecord, tasks: lis
 
 def _snapshot_now(ctx: RunContext, ref: str) -> Snapshot:
     with RepositoryLock(ctx.site, timeout=LOCK_SECONDS):
+        # An apply that died, perhaps of another home, is finished or undone before anything is built on it.
+        recover_all(ctx.site.root, ctx.site.common_dir)
         return ctx.repo.snapshot(ref)
 
 
@@ -142,13 +154,13 @@ async def _verify_together(ctx: RunContext, merged: Merged) -> list[CheckResult]
 def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged) -> Integration:
     changes = ctx.repo.changes(merged.onto.tree, merged.tree)
     with RepositoryLock(ctx.site, timeout=LOCK_SECONDS):
-        journal = new_journal(ctx.site.workspace, ctx.site.common_dir, ctx.run_id)
+        journal = new_journal(ctx.site.root, ctx.site.common_dir, ctx.run_id)
         # Written first: whoever finds a dead runner looks there and finishes or undoes it.
         ctx.house.ledger.update_integration(ctx.run_id, record.number, step="applying", journal=str(journal))
         applied = apply(
             ctx.site.workspace,
             changes,
-            _Repository(ctx),
+            _Blobs(ctx.repo, [change.new_oid for change in changes]),
             journal,
             object_format=ctx.site.object_format,
             file_mode=ctx.site.file_mode,

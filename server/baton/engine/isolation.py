@@ -64,7 +64,7 @@ def _isolate(
         dependencies = ctx.policy.dependencies
         links = ctx.repo.link_dependencies(lease.worktree, dependencies.folders, dependencies.mode)
         limits = PlanLimits(siblings=ctx.policy.limits.scope_siblings)
-        plan = plan_scope(scope, lease.worktree.cwd, limits, workspace=ctx.site.workspace)
+        plan = plan_scope(scope, lease.worktree.cwd, limits, workspace=ctx.site.workspace, skip=links)
         make_dirs(plan)
         scratch = ctx.scratch / f"{task.task_id}-{record.attempt}"
         for folder in (scratch / "home", scratch / "tmp"):

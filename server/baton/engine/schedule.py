@@ -7,13 +7,15 @@ from typing import Any
 import anyio
 
 from baton.contract.errors import BatonError
-from baton.contract.evidence import AttemptResult
+from baton.contract.evidence import AttemptResult, CheckStatus
 from baton.contract.states import TaskState, Verdict
 from baton.contract.tree import show_path
 from baton.engine.attempt import attempt, finish, is_captured
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
+from baton.engine.followup import AttemptKind, FollowUp, follow_up
 from baton.engine.stop import StopReason
+from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
 
 STATE_AFTER = {
@@ -57,17 +59,15 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
         return
     try:
         record = await _next_attempt(ctx, task)
+        result = await _carry(ctx, task, record)
+        following = _following(ctx, task, result)
+        while following is not None and not ctx.stop.asked:
+            record = _start(ctx, task, _after(ctx, record, result, following))
+            result = await _carry(ctx, task, record)
+            following = _following(ctx, task, result)
     except Skipped as why:
         _rest(ctx, task, TaskState.SKIPPED, reasons=[str(why)])
         return
-    ctx.house.ledger.update_task(
-        ctx.run_id,
-        task.task_id,
-        state=TaskState.WORKING,
-        event=ctx.event("task.working", task.task_id, record.attempt),
-    )
-    try:
-        result = await (finish if is_captured(record) else attempt)(ctx, task, record)
     except BatonError as error:
         # Baton's own surroundings failed this task; the others go on.
         _rest(ctx, task, TaskState.DONE, verdict=Verdict.FAILED, reasons=[error.message])
@@ -75,9 +75,52 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
     settle(ctx, task, result)
 
 
+async def _carry(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptResult:
+    ctx.house.ledger.update_task(
+        ctx.run_id,
+        task.task_id,
+        state=TaskState.WORKING,
+        event=ctx.event("task.working", task.task_id, record.attempt),
+    )
+    return await (finish if is_captured(record) else attempt)(ctx, task, record)
+
+
+def _following(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> FollowUp | None:
+    past = [AttemptKind(record.kind) for record in ctx.house.ledger.attempts(ctx.run_id, task.task_id)]
+    return follow_up(result, past)
+
+
+def _after(ctx: RunContext, last: AttemptRecord, result: AttemptResult, following: FollowUp) -> AttemptRecord:
+    """The attempt that goes on from where the last one left its tree."""
+    data: JsonObject = {"why": following.why, "treeFrom": result.evidence.commit}
+    if following.kind is AttemptKind.REPAIR:
+        failing = [check for check in result.evidence.checks if check.status is not CheckStatus.PASSED]
+        data["failures"] = [[check.command, check.tail or check.detail or ""] for check in failing]
+    return AttemptRecord(
+        run_id=last.run_id,
+        task_id=last.task_id,
+        attempt=last.attempt + 1,
+        kind=following.kind,
+        base_commit=last.base_commit,
+        thread_id=None if following.kind is AttemptKind.FRESH else result.thread_id,
+        data=data,
+    )
+
+
+def _start(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptRecord:
+    return ctx.house.ledger.start_attempt(
+        record,
+        event=ctx.event(
+            "attempt.planned", task.task_id, record.attempt, as_kind=record.kind, why=record.data.get("why")
+        ),
+    )
+
+
 def settle(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> None:
     """Record the attempt that counts, with the state that its verdict means."""
     state = STATE_AFTER.get(result.verdict, TaskState.DONE)
+    spent = [past.result.usage for past in ctx.house.ledger.attempts(ctx.run_id, task.task_id) if past.result]
+    result = result.model_copy(update={"usage": total_usage(spent)})
     _rest(ctx, task, state, verdict=result.verdict, reasons=result.reasons, result=result)
 
 
@@ -118,27 +161,22 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     if last is not None and is_captured(last) and not _was_cut(last):
         return last
     base = last.base_commit if last is not None else await _base_for(ctx, task)
-    number = 1 if last is None else last.attempt + 1
-    data: JsonObject = {}
-    kind, thread_id = "first", None
-    if last is not None:
-        thread_id = last.thread_id
-        kind = "fresh" if thread_id is None else "recovery"
-        if last.commit is not None:
-            data["treeFrom"] = last.commit
-        data["why"] = last.result.reasons[0] if last.result and last.result.reasons else "the session ended"
-    return ledger.start_attempt(
-        AttemptRecord(
-            run_id=ctx.run_id,
-            task_id=task.task_id,
-            attempt=number,
-            kind=kind,
-            base_commit=base,
-            thread_id=thread_id,
-            data=data,
-        ),
-        event=ctx.event("attempt.planned", task.task_id, number, why=kind),
+    if last is None:
+        planned = AttemptRecord(run_id=ctx.run_id, task_id=task.task_id, attempt=1, base_commit=base)
+        return _start(ctx, task, planned)
+    data: JsonObject = {"why": "the session ended"}
+    if last.commit is not None:
+        data["treeFrom"] = last.commit
+    planned = AttemptRecord(
+        run_id=ctx.run_id,
+        task_id=task.task_id,
+        attempt=last.attempt + 1,
+        kind=AttemptKind.FRESH if last.thread_id is None else AttemptKind.RECOVERY,
+        base_commit=base,
+        thread_id=last.thread_id,
+        data=data,
     )
+    return _start(ctx, task, planned)
 
 
 def _was_cut(record: AttemptRecord) -> bool:

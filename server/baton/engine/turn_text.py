@@ -14,8 +14,17 @@ from baton.verify.command import read_command
 CONTINUE_TEMPLATE = "worker-continue.md.j2"
 
 
-def first_text(task: Task, plan: ScopePlan, place: Place) -> str:
-    """The brief, with the instructions that the repository keeps for agents as data."""
+def first_text(task: Task, record: AttemptRecord, plan: ScopePlan, place: Place) -> str:
+    """The brief, with the instructions that the repository keeps for agents as data.
+
+    A thread that takes over from a lost one is told what the one before left.
+    """
+    if record.attempt > 1:
+        before = (
+            f"Attempt {record.attempt - 1} was cut short ({record.data.get('why')}). The files are as it"
+            " left them: look at their state first, and go on from there."
+        )
+        task = task.model_copy(update={"previous_attempts": [*task.previous_attempts, before]})
     hidden = set(plan.hidden_paths)
     instructions = collect_instructions(place.root, place.cwd, hidden=lambda path: path in hidden)
     checks = [read_command(command).shown for command in task.verification_commands]
