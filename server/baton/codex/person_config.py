@@ -94,7 +94,8 @@ def read_person_config(home: Path) -> PersonConfig:
     if isinstance(top.get("model_catalog_json"), str):
         top["model_catalog_json"] = str(home / Path(top["model_catalog_json"]).expanduser())
     provider = data.get("model_provider")
-    table = _table(data, "model_providers", file).get(provider) if provider else None
+    providers = _table(data, "model_providers", file)
+    table = providers.get(provider) if provider else None
     if table is not None and not isinstance(table, dict):
         raise InvalidInput(f"{file}: model_providers.{provider} must be a table")
     known = {key: value for key, value in (table or {}).items() if key in PROVIDER_KEYS}
