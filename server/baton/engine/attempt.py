@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from baton.codex.appserver import AppServer
 from baton.codex.brief import parse_claim
 from baton.codex.faults import ThreadRefused
 from baton.codex.profile import PermissionProfile
@@ -30,6 +31,7 @@ from baton.engine.stop import StopReason
 from baton.engine.turn_text import continuation_text, first_text
 from baton.engine.verification import run_checks
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
+from baton.process.tree import ProcessId, end_tree, start_time
 from baton.workspace.scope import Scope, read_scope
 
 INTERRUPT_INTERVAL = 0.1
@@ -94,7 +96,8 @@ async def finish(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> At
 
 async def _isolate(ctx: RunContext, work: Working) -> ScopePlan:
     work.place, plan = await isolate(ctx, work.task, work.record, work.scope)
-    _step(ctx, work, "isolated", worktree=str(work.place.root))
+    # The mark in the worktree says whose it is; the record follows with the thread.
+    work.record = work.record.model_copy(update={"worktree": str(work.place.root), "step": "isolated"})
     return plan
 
 
@@ -104,26 +107,39 @@ async def _work(ctx: RunContext, work: Working, plan: ScopePlan) -> None:
     work.held = scope_evidence(plan, profile, ctx.machine.why_detected, [])
     if ctx.stop.asked:
         return
-    thread: WorkerThread | None = None
     try:
-        thread = await _open_thread(ctx, work, profile)
-        _step(ctx, work, "working", thread_id=thread.id, route=thread.route)
-        outcome = await _turn(ctx, work, thread, plan)
-        work.message, work.usage, work.failure = outcome.final_message, outcome.usage, outcome.failure
-        work.notices += outcome.notices
+        async with ctx.servers.one() as server:
+            await _converse(ctx, work, server, profile, plan)
     except ThreadRefused as refused:
         work.failure = refused.failure
     except CodexFailure as broken:
         work.failure = TurnFailure(failure_class=FailureClass.CRASH, message=broken.message)
+
+
+async def _converse(
+    ctx: RunContext, work: Working, server: AppServer, profile: PermissionProfile, plan: ScopePlan
+) -> None:
+    thread = await _open_thread(ctx, work, server, profile)
+    try:
+        text = await _text(work, plan)
+        with ctx.house.ledger.transaction():
+            ctx.keep("brief", text.encode(), work.task.task_id, work.record.attempt)
+            _step(
+                ctx, work, "working", thread_id=thread.id, route=thread.route, worktree=work.record.worktree
+            )
+        outcome = await _turn(ctx, work, thread, text)
+        work.message, work.usage, work.failure = outcome.final_message, outcome.usage, outcome.failure
+        work.notices += outcome.notices
     finally:
         with anyio.CancelScope(shield=True):
-            await _quiet(ctx, work, thread)
-            _keep_report(ctx, work, thread)
+            await _quiet(work, server, thread)
+        work.record = work.record.model_copy(update={"route": thread.route})
 
 
-async def _open_thread(ctx: RunContext, work: Working, profile: PermissionProfile) -> WorkerThread:
+async def _open_thread(
+    ctx: RunContext, work: Working, server: AppServer, profile: PermissionProfile
+) -> WorkerThread:
     assert work.place is not None
-    server = await ctx.app_server()
     settings = thread_settings(ctx, work.task, work.place, profile)
     timeout = ctx.policy.deadlines.start_seconds
     if work.record.thread_id is not None:
@@ -131,14 +147,15 @@ async def _open_thread(ctx: RunContext, work: Working, profile: PermissionProfil
     return await start_thread(server, settings, timeout=timeout)
 
 
-async def _turn(ctx: RunContext, work: Working, thread: WorkerThread, plan: ScopePlan) -> TurnOutcome:
+async def _text(work: Working, plan: ScopePlan) -> str:
     assert work.place is not None
-    task, number = work.task, work.record.attempt
     if work.record.kind in (AttemptKind.FIRST, AttemptKind.FRESH):
-        text = await blocking(first_text, task.contract, work.record, plan, work.place)
-    else:
-        text = continuation_text(work.record, work.place)
-    ctx.keep("brief", text.encode(), task.task_id, number)
+        return await blocking(first_text, work.task.contract, work.record, plan, work.place)
+    return continuation_text(work.record, work.place)
+
+
+async def _turn(ctx: RunContext, work: Working, thread: WorkerThread, text: str) -> TurnOutcome:
+    task, number = work.task, work.record.attempt
     outcome: TurnOutcome | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_interrupt_on_stop, ctx, thread)
@@ -159,13 +176,16 @@ async def _interrupt_on_stop(ctx: RunContext, thread: WorkerThread) -> None:
         await anyio.sleep(INTERRUPT_INTERVAL)
 
 
-async def _quiet(ctx: RunContext, work: Working, thread: WorkerThread | None) -> None:
+async def _quiet(work: Working, server: AppServer, thread: WorkerThread) -> None:
     """End everything the worker left running, before its tree is looked at."""
-    if thread is None or ctx.server is None or not ctx.server.alive:
+    if not server.alive:
         return
     try:
         left = await thread.clean_terminals()
-        why = f"{len(left)} of its commands went on" if left else None
+        if left:
+            # Only this thread's commands: other threads of the server go on.
+            left = await blocking(_end, left)
+        why = f"{len(left)} of its commands could not be ended" if left else None
     except CodexFailure as broken:
         why = broken.message
     if why is None:
@@ -173,24 +193,15 @@ async def _quiet(ctx: RunContext, work: Working, thread: WorkerThread | None) ->
         await thread.forget()
     else:
         # Its end is the end of every command it started.
-        await ctx.server.close()
+        await server.close()
         work.notices.append(f"the app-server was ended to stop the worker's commands: {why}")
 
 
-def _keep_report(ctx: RunContext, work: Working, thread: WorkerThread | None) -> None:
-    """Keep the worker's own words and what they cost, before anything else is done."""
-    data: JsonObject = {**work.record.data, "usage": work.usage.wire()}
-    if work.message is not None:
-        ctx.keep("report", work.message.encode("utf-8", "replace"), work.task.task_id, work.record.attempt)
-    if work.failure is not None:
-        data["failure"] = work.failure.wire()
-    work.record = ctx.house.ledger.update_attempt(
-        ctx.run_id,
-        work.task.task_id,
-        work.record.attempt,
-        data=data,
-        route=thread.route if thread is not None else work.record.route,
-    )
+def _end(pids: Sequence[int]) -> tuple[int, ...]:
+    """End processes with all below them; those that could not be ended."""
+    found = ((pid, start_time(pid)) for pid in pids)
+    trees = [ProcessId(pid, started) for pid, started in found if started is not None]
+    return tuple(process.pid for tree in trees for process in end_tree(tree))
 
 
 async def _capture(ctx: RunContext, work: Working) -> None:
@@ -198,16 +209,29 @@ async def _capture(ctx: RunContext, work: Working) -> None:
     place, task_id, number = work.place, work.task.task_id, work.record.attempt
     ref = ctx.ref("tasks", task_id, number)
     capture = await blocking(
-        ctx.repo.capture,
-        place.lease.worktree,
-        place.base,
-        ref,
-        aside_folder(ctx, task_id, number),
+        ctx.repo.capture, place.lease.worktree, place.base, ref, aside_folder(ctx, task_id, number)
     )
     work.evidence = _observed(work, capture)
-    data: JsonObject = {**work.record.data, "evidence": work.evidence.wire()}
-    _step(ctx, work, "captured", commit=capture.commit, data=data)
-    ctx.house.ledger.update_task(ctx.run_id, task_id, kept=ref)
+    data: JsonObject = {
+        **work.record.data,
+        "usage": work.usage.wire(),
+        "evidence": work.evidence.wire(),
+    }
+    if work.failure is not None:
+        data["failure"] = work.failure.wire()
+    with ctx.house.ledger.transaction():
+        if work.message is not None:
+            ctx.keep("report", work.message.encode("utf-8", "replace"), task_id, number)
+        _step(
+            ctx,
+            work,
+            "captured",
+            commit=capture.commit,
+            data=data,
+            route=work.record.route,
+            worktree=work.record.worktree,
+        )
+        ctx.house.ledger.update_task(ctx.run_id, task_id, kept=ref)
     await blocking(place.leave)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import anyio
 from pydantic import JsonValue
 
 from baton.codex.appserver import AppServer
@@ -21,6 +21,7 @@ from baton.engine.house import House
 from baton.engine.machine import Machine, bounds_of
 from baton.engine.plan import RunPlan
 from baton.engine.progress import worth_noting
+from baton.engine.servers import Servers
 from baton.engine.stop import Stop
 from baton.ledger.records import ArtifactRef, NewEvent, ProcessRecord, RunRecord
 from baton.policy.model import Policy
@@ -47,9 +48,11 @@ class RunContext:
     scratch: Path
     """Where this run keeps what it needs only while it works."""
     base: Snapshot | None = None
-    server: AppServer | None = None
-    server_lock: anyio.Lock = field(default_factory=anyio.Lock)
+    servers: Servers = field(init=False)
     began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.servers = Servers(self._start_server, self.policy.concurrency.max_threads_per_server)
 
     @property
     def run_id(self) -> str:
@@ -103,24 +106,18 @@ class RunContext:
             turn=min(limits.turn_seconds, float(task_seconds), left),
         )
 
-    async def app_server(self) -> AppServer:
-        """The run's app-server; started at the first call and again when it has died."""
-        async with self.server_lock:
-            if self.server is not None and self.server.alive:
-                return self.server
-            if self.server is not None:
-                await self.server.close()
-            self.server = await AppServer.start(
-                self.machine.binary.path,
-                self.machine.home.path,
-                self.machine.server_environment(self.house, self.run_id),
-                stderr=self.scratch / "app-server.log",
-                cwd=self.scratch,
-                disabled_servers=self.machine.home.foreign_servers,
-                timeout=self.policy.deadlines.start_seconds,
-            )
-            self.record_process("app-server", self.server.pid)
-            return self.server
+    async def _start_server(self) -> AppServer:
+        server = await AppServer.start(
+            self.machine.binary.path,
+            self.machine.home.path,
+            self.machine.server_environment(self.house, self.run_id),
+            stderr=self.scratch / "app-server.log",
+            cwd=self.scratch,
+            disabled_servers=self.machine.home.foreign_servers,
+            timeout=self.policy.deadlines.start_seconds,
+        )
+        self.record_process("app-server", server.pid)
+        return server
 
     def record_process(self, kind: str, pid: int) -> None:
         """Write down a child, so that the next start can end it should we die."""
@@ -131,9 +128,9 @@ class RunContext:
         )
 
     async def close(self) -> None:
-        if self.server is not None:
-            await self.server.close()
-            self.server = None
+        """End the children of this run and remove its scratch folder."""
+        await self.servers.close()
+        await blocking(shutil.rmtree, self.scratch, ignore_errors=True)
 
 
 async def open_run(house: House, run_id: str, stop: Stop) -> RunContext:

@@ -14,6 +14,7 @@ from baton.engine.attempt import attempt, finish, is_captured
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.followup import AttemptKind, FollowUp, follow_up
+from baton.engine.places import worker_place
 from baton.engine.stop import StopReason
 from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
@@ -47,7 +48,7 @@ async def _lane(
     try:
         for predecessor in task.depends_on:
             await finished[predecessor].wait()
-        async with slots:
+        async with slots, worker_place(ctx, task.task_id):
             await _run_task(ctx, task)
     finally:
         finished[task.task_id].set()
@@ -76,12 +77,8 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
 
 
 async def _carry(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptResult:
-    ctx.house.ledger.update_task(
-        ctx.run_id,
-        task.task_id,
-        state=TaskState.WORKING,
-        event=ctx.event("task.working", task.task_id, record.attempt),
-    )
+    if record.result is not None:
+        return record.result
     return await (finish if is_captured(record) else attempt)(ctx, task, record)
 
 
@@ -108,12 +105,12 @@ def _after(ctx: RunContext, last: AttemptRecord, result: AttemptResult, followin
 
 
 def _start(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptRecord:
-    return ctx.house.ledger.start_attempt(
-        record,
-        event=ctx.event(
-            "attempt.planned", task.task_id, record.attempt, as_kind=record.kind, why=record.data.get("why")
-        ),
+    event = ctx.event(
+        "attempt.planned", task.task_id, record.attempt, as_kind=record.kind, why=record.data.get("why")
     )
+    with ctx.house.ledger.transaction():
+        ctx.house.ledger.update_task(ctx.run_id, task.task_id, state=TaskState.WORKING)
+        return ctx.house.ledger.start_attempt(record, event=event)
 
 
 def settle(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> None:
@@ -158,7 +155,7 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     ledger = ctx.house.ledger
     past = ledger.attempts(ctx.run_id, task.task_id)
     last = past[-1] if past else None
-    if last is not None and is_captured(last) and not _was_cut(last):
+    if last is not None and (_is_judged(last) or (is_captured(last) and not _was_cut(last))):
         return last
     base = last.base_commit if last is not None else await _base_for(ctx, task)
     if last is None:
@@ -177,6 +174,11 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
         data=data,
     )
     return _start(ctx, task, planned)
+
+
+def _is_judged(record: AttemptRecord) -> bool:
+    """Whether the attempt came to a verdict of its own before its runner died."""
+    return record.result is not None and record.result.verdict not in STATE_AFTER
 
 
 def _was_cut(record: AttemptRecord) -> bool:

@@ -98,7 +98,18 @@ def m002_stream(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX artifact_refs_artifact ON artifact_refs (artifact)")
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream)
+def m003_tickets(db: sqlite3.Connection) -> None:
+    """The queue for workers."""
+    db.execute(
+        """CREATE TABLE tickets (
+            ticket INTEGER PRIMARY KEY AUTOINCREMENT,
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, task_id TEXT NOT NULL,
+            queued_at REAL NOT NULL, started_at REAL
+        )"""
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

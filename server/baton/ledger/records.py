@@ -191,6 +191,18 @@ class IntegrationRecord(Record):
     ended_at: float | None = None
 
 
+class TicketRecord(Record):
+    """One task's place in the queue for workers."""
+
+    ticket: int = 0
+    """Given by the ledger; older tickets have smaller numbers."""
+    run_id: str
+    task_id: str
+    queued_at: float
+    started_at: float | None = None
+    """When it got its worker; None while it waits."""
+
+
 class ArtifactRef(Record):
     """That a run refers to an artifact, and as what."""
 

@@ -22,6 +22,7 @@ from baton.ledger.records import (
     Record,
     RunRecord,
     TaskRecord,
+    TicketRecord,
 )
 from baton.ledger.text import from_json, storable_text, to_json
 
@@ -164,4 +165,5 @@ INTEGRATIONS = Table(
 EVENTS = Table("events", EventRecord, ("run_id", "seq"), frozenset({"data"}))
 COMMANDS = Table("commands", CommandRecord, ("command_id",), frozenset({"args", "result"}))
 PROCESSES = Table("processes", ProcessRecord, ("process_id",))
+TICKETS = Table("tickets", TicketRecord, ("ticket",))
 ARTIFACT_REFS = Table("artifact_refs", ArtifactRef, ("run_id", "name"))

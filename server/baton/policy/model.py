@@ -108,6 +108,8 @@ class Concurrency(Section):
 
     max_parallel: Annotated[Count, MAX]
     """Workers at once in one run; further tasks wait."""
+    max_workers: Annotated[Count, MAX]
+    """Workers at once in all runs of this machine together; they take turns."""
     max_threads_per_server: Annotated[Annotated[int, Field(ge=1, le=64)], MAX]
     """Threads in one Codex app-server process; more workers start another one."""
 

@@ -1,0 +1,59 @@
+"""The app-servers of one run: one for many threads, another one when it is full or has died."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from baton.codex.appserver import AppServer
+
+STAGGER_SECONDS = 0.02
+"""Between the starts of two threads, so that a full wave does not fall on one process at once."""
+
+
+@dataclass
+class _Used:
+    server: AppServer
+    threads: int = 0
+
+
+class Servers:
+    """Hands out app-servers, each to at most `most` threads at a time."""
+
+    def __init__(self, start: Callable[[], Awaitable[AppServer]], most: int) -> None:
+        self._start = start
+        self._most = most
+        self._used: list[_Used] = []
+        self._lock = anyio.Lock()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[AppServer]:
+        """A living server with room for one more thread. Raises `CodexFailure` when none can be started."""
+        used = await self._room()
+        try:
+            yield used.server
+        finally:
+            used.threads -= 1
+
+    async def _room(self) -> _Used:
+        async with self._lock:
+            for dead in [used for used in self._used if not used.server.alive]:
+                await dead.server.close()
+                self._used.remove(dead)
+            used = next((used for used in self._used if used.threads < self._most), None)
+            if used is None:
+                used = _Used(await self._start())
+                self._used.append(used)
+            elif used.threads:
+                await anyio.sleep(STAGGER_SECONDS)
+            used.threads += 1
+            return used
+
+    async def close(self) -> None:
+        """End all of them."""
+        async with self._lock:
+            while self._used:
+                await self._used.pop().server.close()
