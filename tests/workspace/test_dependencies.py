@@ -45,7 +45,7 @@ def test_links_survive_no_reset_and_nothing_behind_them_is_touched(project, open
     repo.reset_worktree(worktree, taken.commit)
     assert not os.path.lexists(worktree.root / "node_modules")
     repo.link_dependencies(worktree, FOLDERS, "link")
-    repo.retire_worktree(worktree)
+    repo.remove_worktree(worktree)
     assert footprint(project.root) == before
 
 

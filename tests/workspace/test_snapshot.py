@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from baton.contract.errors import InvalidInput, Unsupported
+from baton.ledger.state import StateFolder
+from baton.workspace.git import Git
 from baton.workspace.limits import Limits
+from baton.workspace.locate import locate
+from baton.workspace.repository import PrivateRepository
 from workspace.person import Person, footprint, on_disk
 
 BASE = "refs/runs/r1/base"
@@ -466,3 +470,23 @@ def test_root_of_a_person_may_be_reached_by_a_link(person, tmp_path, open_reposi
     direct, aliased = open_repository(person), open_repository(Path(tmp_path / "alias"))
     assert direct.path == aliased.path
     assert content(aliased, aliased.snapshot(BASE).commit) == on_disk(person.root)
+
+
+def test_a_repository_that_cannot_be_written_is_copied_whole(person, open_repository, content):
+    (person.root / ".git/refs/baton").write_text("in the way of any pin")
+    repo = open_repository(person)
+    taken = repo.snapshot(BASE, "r1")
+    assert any("cannot be written" in note for note in taken.notes)
+    oids = repo.run(["rev-list", "--objects", "--no-object-names", taken.commit]).stdout.decode().split()
+    assert repo.missing(oids, borrow=False) == []
+    assert content(repo, taken.commit) == on_disk(person.root)
+
+
+def test_batons_own_state_inside_the_folder_is_no_part_of_it(tmp_path, content):
+    git = Git.find()
+    folder = tmp_path / "plain"
+    Person(folder).write("a", "1")
+    state = StateFolder.find({"BATON_STATE": str(folder / "st [a]te")})
+    for _ in range(2):
+        repo = PrivateRepository.open(state, locate(folder, git), git=git)
+        assert content(repo, repo.snapshot(BASE).commit) == {b"a": ("100644", b"1")}

@@ -89,33 +89,7 @@ def test_the_same_name_again_is_brought_to_the_commit(person, repo):
     assert on_disk(again.root) == on_disk(person.root)
 
 
-def test_a_retired_worktree_serves_the_next_run_without_a_trace_of_the_first(person, repo):
-    first = repo.snapshot(BASE)
-    worktree = repo.add_worktree("r1-1", first.commit)
-    inode = (worktree.root / "src/b.py").stat().st_ino
-    Person(worktree.root).write("build/secret", "of the first run")
-    repo.retire_worktree(worktree)
-    assert not worktree.root.exists()
-    assert repo.list_worktrees() == ()
-    person.write("src/a.py", "a = 2\n")
-    second = repo.add_worktree("r2-1", repo.snapshot("refs/runs/r2/base").commit)
-    assert on_disk(second.root) == on_disk(person.root)
-    assert (second.root / "src/b.py").stat().st_ino == inode
-    assert Person(second.root).git("status", "--porcelain", "--ignored") == b""
-
-
-def test_only_a_few_spares_are_kept(repo):
-    commit = repo.snapshot(BASE).commit
-    made = [repo.add_worktree(f"r1-{number}", commit) for number in range(4)]
-    for worktree in made:
-        repo.retire_worktree(worktree)
-    assert len(list(repo.worktrees.iterdir())) == 2
-    repo.remove_spares()
-    assert list(repo.worktrees.iterdir()) == []
-    assert repo.add_worktree("r2-1", commit).root.is_dir()
-
-
-def test_a_damaged_spare_is_replaced(person, repo):
+def test_a_damaged_one_is_replaced(person, repo):
     commit = repo.snapshot(BASE).commit
     worktree = repo.add_worktree("r1-1", commit)
     worktree.index.write_bytes(b"DIRC damaged")
@@ -137,7 +111,7 @@ def test_half_made_and_half_removed_ones_are_made_anew(person, repo):
     repo.remove_worktree(worktree)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "spare-1", "x.lock", "-x", "n\nl"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "x.lock", "-x", "n\nl"])
 def test_names_that_could_lead_elsewhere_are_refused(repo, name):
     with pytest.raises(InvalidInput, match="cannot name a worktree"):
         repo.add_worktree(name, "HEAD")

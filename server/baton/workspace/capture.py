@@ -66,6 +66,7 @@ class _Capturing:
         ignored = self._ignored()
         with tempfile.TemporaryDirectory(prefix="capture-", dir=repo.path / "indexes") as folder:
             index = Path(folder) / "index"
+            # With its time stamp: git tells by it which files may have changed unseen since.
             shutil.copy2(worktree.index, index)
             found = self._look(index, scan)
             self._take_in(index, found)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from baton.contract.errors import Unsupported
 from baton.workspace.git import GitFailed
 from baton.workspace.store import PrivateGit
 
 PINS = "refs/baton/pin/"
 
 
-def pin_head(repo: PrivateGit, run_id: str, head: str) -> str:
+def pin_head(repo: PrivateGit, run_id: str, head: str) -> str | None:
     """Pin `head` for a run that has no pin yet; returns the commit that is pinned.
 
-    Raises `Unsupported` when the person's repository cannot be written.
+    None when the person's repository cannot be written: then nothing may be borrowed from it.
     """
     pinned = pinned_commit(repo, run_id)
     if pinned is not None:
         return pinned
     try:
         repo.git.theirs(["update-ref", "--no-deref", PINS + run_id, head], cwd=repo.site.root)
-    except GitFailed as error:
-        raise Unsupported(f"cannot write {PINS}{run_id} into the repository: {error.message}") from None
+    except GitFailed:
+        return None
     return head
 
 
@@ -33,5 +32,5 @@ def pinned_commit(repo: PrivateGit, run_id: str) -> str | None:
 
 def unpin(repo: PrivateGit, run_id: str) -> None:
     """Remove a run's pin; does nothing when there is none."""
-    if repo.site.kind == "git":
+    if repo.site.kind == "git" and pinned_commit(repo, run_id) is not None:
         repo.git.theirs(["update-ref", "--no-deref", "-d", PINS + run_id], cwd=repo.site.root)

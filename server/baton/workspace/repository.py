@@ -9,11 +9,12 @@ from typing import Literal
 
 from baton.contract.tree import Capture, Merge, Snapshot, TreeChange
 from baton.ledger.state import StateFolder
-from baton.workspace import capture, changes, dependencies, merge, pin, snapshot, sparse, worktree
+from baton.workspace import capture, changes, collect, dependencies, merge, pin, snapshot, sparse, worktree
+from baton.workspace.create import create
 from baton.workspace.git import Git
 from baton.workspace.limits import Limits
 from baton.workspace.locate import Site
-from baton.workspace.store import PrivateGit, create
+from baton.workspace.store import PrivateGit
 from baton.workspace.worktree import Worktree
 
 
@@ -44,10 +45,12 @@ class PrivateRepository(PrivateGit):
         """See `take_snapshot`: with `run_id` the person's HEAD is pinned before anything is borrowed."""
         return snapshot.take_snapshot(self, ref, run_id)
 
-    def pin(self, run_id: str, taken: Snapshot) -> None:
-        """Pin a snapshot's HEAD for a run that has no pin yet; nothing when it was unborn."""
-        if taken.head is not None:
-            pin.pin_head(self, run_id, taken.head)
+    def pin(self, run_id: str, taken: Snapshot) -> bool:
+        """Pin a snapshot's HEAD for a run that has no pin yet; False when there is nothing to pin or no way.
+
+        `snapshot` with a run id does it before it borrows anything, and copies everything where it cannot.
+        """
+        return taken.head is not None and pin.pin_head(self, run_id, taken.head) is not None
 
     def unpin(self, run_id: str) -> None:
         """Remove a run's pin from the person's repository."""
@@ -56,6 +59,11 @@ class PrivateRepository(PrivateGit):
     def absent(self, commit: str) -> frozenset[bytes]:
         """Paths of a commit that are not on disk because the person's checkout is sparse."""
         return sparse.absent_paths(self, commit)
+
+    def submodules(self, commit: str) -> tuple[bytes, ...]:
+        """Submodules of a commit, relative to the repository's root."""
+        listed = self.run(["ls-tree", "-r", "-z", commit]).stdout.split(b"\0")
+        return tuple(line.split(b"\t", 1)[1] for line in listed if line.startswith(b"160000 "))
 
     # -- worktrees --------------------------------------------------------------------------------
 
@@ -78,14 +86,6 @@ class PrivateRepository(PrivateGit):
     def remove_worktree(self, tree: Worktree) -> None:
         """Delete a worktree and its registration."""
         worktree.remove_worktree(self, tree)
-
-    def retire_worktree(self, tree: Worktree) -> None:
-        """Clean a worktree and keep it as a spare, or delete it when there are spares enough."""
-        worktree.retire_worktree(self, tree)
-
-    def remove_spares(self) -> None:
-        """Delete the spare worktrees."""
-        worktree.remove_spares(self)
 
     def link_dependencies(
         self, tree: Worktree, folders: Sequence[str], mode: Literal["link", "copy", "none"]
@@ -119,3 +119,13 @@ class PrivateRepository(PrivateGit):
     def diff(self, old: str, new: str, paths: Sequence[bytes] = (), *, binary: bool = False) -> bytes:
         """A unified diff inside the workspace, bounded."""
         return changes.diff(self, old, new, paths, binary=binary)
+
+    # -- keeping house ----------------------------------------------------------------------------
+
+    def forget_run(self, run_id: str) -> None:
+        """Delete a run's refs and its pin."""
+        collect.forget_run(self, run_id)
+
+    def collect(self) -> None:
+        """Give back the space of what no ref or worktree reaches any more."""
+        collect.collect(self)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
+import re
 import stat
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton.contract.errors import Busy, InvalidInput, Unsupported
+from baton.contract.errors import Busy, Unsupported
 from baton.contract.tree import Snapshot, show_path
 from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
+from baton.workspace.intake import check_bytes, check_count, describe, too_many
 from baton.workspace.listing import (
     EXECUTABLE,
     GITLINK,
@@ -33,6 +33,8 @@ from baton.workspace.store import PrivateGit
 
 ATTEMPTS = 3
 """How often a snapshot starts over because files changed while they were read."""
+
+_NO_PIN = "the repository cannot be written: the snapshot is a full copy without its history"
 
 _LIST = ("ls-files", "-z", "-c", "-o", "--exclude-standard")
 
@@ -110,7 +112,7 @@ class _Snapshot:
             listed = pool.submit(_list_workspace, repo)
             dirty = parse_dirty(_diff_files(repo, files.index))
             raw, listing = listed.result()
-        _check_count(repo, listing)
+        check_count(repo, listing)
         self._bring_index_up_to_date(files, raw, listing, dirty)
         tree = repo.run(["write-tree", "--missing-ok"], index=files.index).stdout.decode().strip()
         commit = self._commit(files, tree, head, pinned, listing)
@@ -121,7 +123,7 @@ class _Snapshot:
             head=head,
             submodules=tuple(listing.submodules),
             nested=tuple(listing.nested),
-            notes=_notes(listing),
+            notes=(*describe(listing), *([_NO_PIN] if head and not pinned else [])),
         )
 
     def _bring_index_up_to_date(
@@ -143,7 +145,7 @@ class _Snapshot:
         entries += [(mode, oid, path) for path, (mode, oid) in fixed.items() if ours.get(path) != (mode, oid)]
         pointers = {path for path in wanted if path in ours and ours[path][0] == GITLINK}
         fresh = sorted((wanted - ours.keys()) | wanted.intersection(changed) | pointers)
-        _check_bytes(repo, fresh)
+        check_bytes(repo, fresh)
         # Tracked before untracked: a folder in a tracked file's place is entered after the file is gone.
         fresh.sort(key=lambda path: (listing.disk[path] == 0, path))
         update_index(repo, files.index, repo.site.root, entries, fresh, file_mode=repo.site.file_mode)
@@ -228,15 +230,24 @@ def _drop_missing_blobs(repo: PrivateGit, index: Path, tree: str) -> None:
 
 def _list_workspace(repo: PrivateGit) -> tuple[bytes, Listing]:
     root = repo.site.root
+    own = _state_left_out(repo)
     if repo.site.kind == "git":
-        raw = repo.git.theirs([*_LIST, "-t", "-v", "-s"], cwd=root).stdout
+        raw = repo.git.theirs([*_LIST, *own, "-t", "-v", "-s"], cwd=root).stdout
         return raw, parse_listing(raw, root)
     empty = repo.path / "indexes" / "none"
     limit = repo.limits.plain_folder_files * 200
-    out = repo.run([*_LIST, "-t"], index=empty, work_tree=root, max_output=limit)
+    out = repo.run([*_LIST, *own, "-t"], index=empty, work_tree=root, max_output=limit)
     if out.cut:
-        raise _too_many(repo, repo.limits.plain_folder_files)
+        raise too_many(repo, repo.limits.plain_folder_files)
     return out.stdout, parse_listing(out.stdout, root)
+
+
+def _state_left_out(repo: PrivateGit) -> list[str]:
+    """Options that keep Baton's own state out, where it lies inside the repository or folder."""
+    state = repo.path.parent.parent
+    if not state.is_relative_to(repo.site.root):
+        return []
+    return ["-x", "/" + re.sub(r"([\\*?\[\] ])", r"\\\1", str(state.relative_to(repo.site.root))) + "/"]
 
 
 def _diff_files(repo: PrivateGit, index: Path) -> bytes:
@@ -252,56 +263,6 @@ def _take_modes_from_their_index(repo: PrivateGit, index: Path, listing: Listing
         if theirs and stat.S_ISREG(mode) and stat.S_ISREG(theirs) and mode != theirs:
             wrong.append((EXECUTABLE if theirs == EXECUTABLE else 0o100644, oid, path))
     update_index(repo, index, repo.site.root, wrong, [])
-
-
-def _check_count(repo: PrivateGit, listing: Listing) -> None:
-    limits = repo.limits
-    limit = limits.plain_folder_files if repo.site.kind == "plain" else limits.new_files
-    if len(listing.untracked) > limit:
-        raise _too_many(repo, limit)
-
-
-def _too_many(repo: PrivateGit, limit: int) -> InvalidInput:
-    if repo.site.kind == "plain":
-        return InvalidInput(
-            f"{repo.site.root} is not a repository and holds more than {limit} files; "
-            "choose a smaller folder, list what to leave out in .gitignore, or run git init and commit there"
-        )
-    return InvalidInput(f"{repo.site.root} holds more than {limit} untracked files; commit or ignore them")
-
-
-def _check_bytes(repo: PrivateGit, paths: Iterable[bytes]) -> None:
-    plain = repo.site.kind == "plain"
-    limit = repo.limits.plain_folder_bytes if plain else repo.limits.new_bytes
-    top = os.fsencode(repo.site.root) + b"/"
-    total = 0
-    largest, at = 0, b""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            size = os.lstat(top + path).st_size
-            total += size
-            if size > largest:
-                largest, at = size, path
-    if total > limit:
-        what = "files" if plain else "untracked or changed files"
-        raise InvalidInput(
-            f"{repo.site.root} holds {total // 2**20} MiB of {what}, more than {limit // 2**20} MiB; "
-            f"ignore what is not needed (largest: {show_path(at)}, {largest // 2**20} MiB)"
-        )
-
-
-def _notes(listing: Listing) -> tuple[str, ...]:
-    notes = []
-    for paths, what in (
-        (listing.nested, "repositories inside the workspace are not part of the snapshot"),
-        (listing.submodules, "submodules are recorded as pointers only"),
-        (listing.absent, "paths outside the sparse checkout are kept as committed and not checked out"),
-    ):
-        shown = [show_path(path) for path in sorted(paths)]
-        if shown:
-            more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-            notes.append(f"{what}: {', '.join(shown[:5])}{more}")
-    return tuple(notes)
 
 
 def _load(path: Path) -> dict[str, Any] | None:

@@ -20,11 +20,7 @@ from baton.workspace.git import GitFailed
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 
-SPARES = 2
-"""Worktrees kept for the next run of the same repository: one to work in, one to verify in."""
-
 _LINKS = "baton-links"
-_SPARE = "spare-"
 
 
 @dataclass(frozen=True)
@@ -44,15 +40,15 @@ class Worktree:
 
 
 def add_worktree(repo: PrivateGit, name: str, commit: str) -> Worktree:
-    """Make a worktree that holds `commit`, or bring an existing one of that name, or a spare one, to it.
+    """Make a worktree that holds `commit`, or bring an existing one of that name to it.
 
     Registration is serialised between processes; the checkout itself is not.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name) or name.startswith(_SPARE):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
         raise InvalidInput(f"{name!r} cannot name a worktree; letters, digits, '-' and '_' can")
     worktree = _named(repo, name)
     with repo.lock("worktrees"):
-        used = _registered(worktree) or _take_spare(repo, worktree)
+        used = _registered(worktree)
         if not used:
             _register(repo, worktree, commit)
     if used:
@@ -68,28 +64,6 @@ def add_worktree(repo: PrivateGit, name: str, commit: str) -> Worktree:
     return worktree
 
 
-def retire_worktree(repo: PrivateGit, worktree: Worktree) -> None:
-    """Clean a worktree and keep it for the next `add_worktree`, or delete it when there are spares enough.
-
-    Bringing a spare one to a commit takes a fraction of the time that writing all files anew does.
-    """
-    with contextlib.suppress(GitFailed, OSError):
-        reset_worktree(repo, worktree, (worktree.admin / "HEAD").read_text().strip())
-        with repo.lock("worktrees"):
-            for spare in _spares(repo):
-                if not spare.root.exists():
-                    _move(worktree, spare)
-                    return
-    remove_worktree(repo, worktree)
-
-
-def remove_spares(repo: PrivateGit) -> None:
-    """Delete the worktrees that are kept for the next use."""
-    with repo.lock("worktrees"):
-        for spare in _spares(repo):
-            _forget(spare)
-
-
 def open_worktree(repo: PrivateGit, name: str) -> Worktree | None:
     """A worktree that was made before, None when there is none."""
     worktree = _named(repo, name)
@@ -97,10 +71,9 @@ def open_worktree(repo: PrivateGit, name: str) -> Worktree | None:
 
 
 def list_worktrees(repo: PrivateGit) -> tuple[str, ...]:
-    """Names of the worktrees that are registered, without the spare ones."""
+    """Names of the worktrees that are registered."""
     folder = repo.path / "worktrees"
-    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-    return tuple(name for name in names if not name.startswith(_SPARE))
+    return tuple(sorted(entry.name for entry in folder.iterdir())) if folder.is_dir() else ()
 
 
 def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
@@ -200,27 +173,6 @@ def _named(repo: PrivateGit, name: str) -> Worktree:
     root = repo.worktrees / name
     cwd = root / os.fsdecode(repo.site.prefix) if repo.site.prefix else root
     return Worktree(name=name, root=root, cwd=cwd, admin=repo.path / "worktrees" / name)
-
-
-def _spares(repo: PrivateGit) -> list[Worktree]:
-    return [_named(repo, f"{_SPARE}{repo.site.key}-{number}") for number in range(SPARES)]
-
-
-def _take_spare(repo: PrivateGit, worktree: Worktree) -> bool:
-    for spare in _spares(repo):
-        if _registered(spare):
-            _forget(worktree)
-            _move(spare, worktree)
-            return True
-    return False
-
-
-def _move(old: Worktree, new: Worktree) -> None:
-    _forget(new)
-    old.admin.rename(new.admin)
-    old.root.rename(new.root)
-    # Written last: until then a worktree that a crash left half moved counts as not registered.
-    (new.admin / "gitdir").write_bytes(_gitdir_text(new))
 
 
 def _register(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
