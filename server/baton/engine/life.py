@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import anyio
+
 from baton.contract.evidence import TaskOutcome
 from baton.contract.states import Integration, RunState, TaskState, Verdict
 from baton.contract.task import IntegrateMode
@@ -15,6 +17,9 @@ from baton.engine.schedule import run_tasks
 from baton.engine.stop import StopReason
 from baton.ledger.locks import is_held
 from baton.ledger.records import RunRecord, TaskRecord
+
+OWNER_INTERVAL = 0.1
+"""Seconds between two looks whether anybody has come to take a finished run."""
 
 
 async def live(ctx: RunContext) -> RunRecord:
@@ -71,11 +76,24 @@ async def _integrate(ctx: RunContext) -> None:
             outcome = TaskOutcome(integration=Integration.HELD, detail=hold)
             ctx.house.ledger.update_task(ctx.run_id, task.task_id, outcome=outcome)
         return
-    if tasks:
+    if tasks and await _owned(ctx):
         ctx.run = ctx.house.ledger.update_run(
             ctx.run_id, state=RunState.INTEGRATING, event=ctx.event("run.integrating")
         )
         await integrate(ctx, tasks)
+
+
+async def _owned(ctx: RunContext) -> bool:
+    """Whether somebody is there to take the result of a run in the foreground.
+
+    Without an owner, waits for the next one or for the stop that follows the grace time: nothing is applied
+    while nobody is there, not even within that time.
+    """
+    while not (ctx.run.background or is_held(ctx.house.state.owner_lock(ctx.run_id))):
+        if ctx.stop.asked:
+            return False
+        await anyio.sleep(OWNER_INTERVAL)
+    return True
 
 
 def _can_land(task: TaskRecord, named: Collection[str]) -> bool:
