@@ -45,7 +45,7 @@ class Ground:
             workspace=self.workspace,
             scratch=(self.scratch,),
             binary=self.binary.path,
-            shell=self.worktree.parent,
+            shells=(self.worktree.parent,),
         )
 
     @property
@@ -57,7 +57,7 @@ class Ground:
         done = subprocess.run(
             profile_argv(self.binary, profile, ["/bin/sh", "-c", script], cwd=self.worktree),
             cwd=self.worktree,
-            env={"PATH": os.environ["PATH"], **self.home.environment},
+            env={"PATH": os.environ["PATH"], **self.home.sandbox_environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -122,7 +122,7 @@ def test_rules_instructions_and_agents_are_swept_out(test_root: Path, person: Pa
     (home.path / "sessions").mkdir()
     again = prepare(test_root, person)
     left = {entry.name for entry in again.path.iterdir()}
-    assert left == {"config.toml", "sessions", ".baton.lock"}
+    assert left == {"config.toml", "sessions", "bare", ".baton.lock"}
     assert person.is_dir()
 
 
@@ -134,6 +134,14 @@ def test_changed_config_is_taken_over_and_an_unchanged_one_left_alone(test_root:
     (person / "config.toml").write_text(CONFIG.replace("https://models", "https://newer"))
     assert "https://newer" in prepare(test_root, person).path.joinpath("config.toml").read_text()
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_login_that_is_a_link_is_a_secret_where_it_really_lies(test_root: Path, person: Path) -> None:
+    (test_root / "dotfiles").mkdir()
+    (test_root / "dotfiles" / "auth.json").write_text("{}")
+    (person / "auth.json").symlink_to(test_root / "dotfiles" / "auth.json")
+    home = prepare(test_root, person)
+    assert set(home.secrets) == {person, home.path, test_root / "dotfiles" / "auth.json"}
 
 
 @pytest.mark.parametrize(

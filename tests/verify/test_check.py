@@ -12,7 +12,7 @@ import pytest
 
 from baton.contract.evidence import CheckStatus
 from baton.verify.place import CheckLimits
-from verify.bench import PYTHON, Bench
+from verify.bench import PYTHON, Bench, worker_home
 
 pytestmark = [pytest.mark.anyio, pytest.mark.codex]
 
@@ -68,6 +68,17 @@ async def test_secrets_of_the_environment_do_not_reach_a_check(bench: Bench) -> 
     assert "HTTP_PROXY=" not in output.upper()
 
 
+async def test_keys_that_codex_reads_from_its_home_do_not_reach_a_check(bench: Bench) -> None:
+    keys = Path(os.environ["CODEX_HOME"]) / ".env"
+    keys.write_text("CORP_KEY=sesame\n")
+    home = worker_home(bench.state, keys.parent)
+    bench.sandbox = replace(bench.sandbox, home=home)
+    assert (home.path / ".env").readlink() == keys
+    result = await bench.check("env")
+    assert result.status is CheckStatus.PASSED
+    assert "sesame" not in bench.output(result)
+
+
 async def test_home_and_temporary_folder_are_its_own(bench: Bench) -> None:
     code = "import os, tempfile; print(os.path.expanduser('~')); print(tempfile.gettempdir())"
     result = await bench.check([PYTHON, "-c", code])
@@ -119,16 +130,20 @@ asyncio.run(asyncio.sleep(0))
 for address in (("127.0.0.1", int(sys.argv[1])), ("192.0.2.1", 80)):
     try:
         socket.create_connection(address, 2)
-        print("reached", address)
     except OSError:
-        print("not reached")
+        pass
+print("tried")
 """,
     )
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         result = await bench.check([PYTHON, "serve.py", str(listener.getsockname()[1])])
-    assert bench.output(result).splitlines() == ["hello", "not reached", "not reached"]
+        # Asked of the listener: within the private network a port of the same number may well be open.
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert bench.output(result).splitlines() == ["hello", "tried"], result
 
 
 async def test_check_ends_with_its_main_process_and_what_it_leaves_is_ended(bench: Bench) -> None:

@@ -106,9 +106,9 @@ async def test_real_maven_reads_the_persons_repository_and_their_home_is_not_wri
     needed("mvn")
     (bench.person.parent / "home" / ".m2" / "repository").mkdir(parents=True)
     result = await bench.check("mvn -q help:evaluate -Dexpression=user.home")
-    # Offline and with an empty repository the plugin is not there: maven says so instead of trying the network.
+    # The repository is empty, so there is no plugin; what counts is where maven looked.
     assert result.status is CheckStatus.FAILED
-    assert "offline" in bench.output(result).lower()
+    assert str(bench.person.parent / "home" / ".m2" / "repository") in bench.output(result)
     assert list((bench.person.parent / "home" / ".m2").iterdir()) == [
         bench.person.parent / "home" / ".m2" / "repository"
     ]

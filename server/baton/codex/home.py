@@ -24,6 +24,8 @@ LOCK_SECONDS = 10.0
 OPENAI_VARIABLES = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
 """Variables by which Codex itself accepts a login, when the provider is OpenAI's."""
 
+_BARE = "bare"
+
 _NEVER = ("rules", "AGENTS.md", "AGENTS.override.md", "hooks.json", "hooks", "agents", "prompts", "plugins")
 """What must not be in a workers' home, whoever put it there."""
 
@@ -60,7 +62,10 @@ class WorkerHome:
     why: str | None
     """One line on what is not as it should be; None when all is."""
     environment: Mapping[str, str]
-    """Variables to set for every Codex process that uses this home."""
+    """Variables to set for every Codex process that talks to the model."""
+    sandbox_environment: Mapping[str, str]
+    """Variables to set for a Codex process that only runs a command in the sandbox. It has an empty home:
+    Codex reads a home's `.env` into its own environment, and the command would inherit that."""
     env_names: tuple[str, ...] = ()
     """Variables to pass on to the app-server where the person has set them; never to a worker's commands."""
     secrets: tuple[Path, ...] = ()
@@ -85,11 +90,13 @@ def prepare_worker_home(
     """
     config = read_person_config(person_home)
     login = _login(config, person_home, env)
-    if login is Login.KEYRING:
-        return _person_home(config, person_home)
+    bare = home / _BARE
+    for_sandbox = {"CODEX_HOME": str(bare), "TMPDIR": str(temporary)}
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (home, bare, temporary):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if login is Login.KEYRING:
+            return _person_home(config, person_home, for_sandbox)
         with FileLock(home / ".baton.lock", timeout=LOCK_SECONDS):
             _sweep(home)
             _write(home / "config.toml", tomlkit.dumps({**_SET, **_taken(config)}))
@@ -105,8 +112,9 @@ def prepare_worker_home(
         why=_why_rules(system_rules)
         or (f"no login found in {person_home}: run codex login" if login is Login.NONE else None),
         environment={"CODEX_HOME": str(home), "TMPDIR": str(temporary)},
+        sandbox_environment=for_sandbox,
         env_names=_env_names(config),
-        secrets=(person_home, home),
+        secrets=_secrets(person_home, home),
         left_out=config.left_out,
     )
 
@@ -122,7 +130,7 @@ def _login(config: PersonConfig, person_home: Path, env: Mapping[str, str]) -> L
     return Login.KEYRING if store in ("keyring", "auto") else Login.NONE
 
 
-def _person_home(config: PersonConfig, person_home: Path) -> WorkerHome:
+def _person_home(config: PersonConfig, person_home: Path, for_sandbox: Mapping[str, str]) -> WorkerHome:
     rules = (*allow_rules(person_home), *allow_rules(Path("/etc/codex")))
     why = "the login is in the keyring, bound to the person's Codex home, so workers use that home"
     return WorkerHome(
@@ -131,10 +139,22 @@ def _person_home(config: PersonConfig, person_home: Path) -> WorkerHome:
         allow_rules_apply=bool(rules),
         why=f"{why}; {_why_rules(rules)}" if rules else why,
         environment={"CODEX_HOME": str(person_home)},
+        sandbox_environment=for_sandbox,
         env_names=_env_names(config),
-        secrets=(person_home,),
+        secrets=_secrets(person_home),
         foreign_servers=config.mcp_servers,
     )
+
+
+def _secrets(person_home: Path, *others: Path) -> tuple[Path, ...]:
+    """Both homes, and where the person's login and keys really lie when they are links to elsewhere."""
+    files = (person_home / name for name in ("auth.json", ".env", "config.toml"))
+    real = [Path(os.path.realpath(path)) for path in (person_home, *others, *files)]
+    homes = real[: 1 + len(others)]
+    linked = [
+        path for path in real[len(homes) :] if not any(map(path.is_relative_to, homes)) and path.exists()
+    ]
+    return tuple(dict.fromkeys((*homes, *linked)))
 
 
 def _why_rules(rules: tuple[Path, ...]) -> str | None:

@@ -48,7 +48,7 @@ print("started", flush=True)
 attempt("inside", lambda: write(inside))
 attempt("outside", lambda: write(outside))
 attempt("secret", lambda: open(secret).read())
-attempt("out", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
+attempt("called", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
 attempt("loopback", listen)
 """
 
@@ -101,7 +101,7 @@ async def try_profile(
     """
     argv = profile_argv(binary, profile, ["/bin/sh", "-c", "echo started"], cwd=cwd)
     try:
-        started, error = await _observe(argv, {**env, **home.environment}, cwd)
+        started, error = await _observe(argv, {**env, **home.sandbox_environment}, cwd)
     except OSError as failure:
         return f"the sandbox cannot be tried: {failure}"
     return None if "started" in started else f"the sandbox runs no command: {error or 'no output'}"
@@ -158,7 +158,18 @@ async def _trial(
         argv += [str(listener.getsockname()[1]), secrets.token_hex(4)]
         fence = Fence(writable=(inside,), denied=(secret,), network=network, readable=_interpreter())
         command = sandboxed_argv(binary, home, argv, cwd=inside, env=env, inside={}, fence=fence)
-        return await _observe(command.argv, command.env, inside)
+        seen, error = await _observe(command.argv, command.env, inside)
+        return (seen | {"out"} if _was_reached(listener) else seen), error
+
+
+def _was_reached(listener: socket.socket) -> bool:
+    """Asked of our end: within a private network a port of the same number may well be open."""
+    listener.setblocking(False)
+    try:
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
 
 
 async def _observe(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[frozenset[str], str]:

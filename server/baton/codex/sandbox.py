@@ -121,7 +121,7 @@ def sandboxed_argv(
     ]
     return SandboxedCommand(
         argv=(str(binary.path), "sandbox", "-P", name, "-C", str(cwd), *options, "--", *inner),
-        env={**env, **home.environment},
+        env={**env, **home.sandbox_environment},
         left_open=tuple(entries.left_open),
     )
 
