@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from baton.contract.errors import StateUnavailable
@@ -24,7 +25,7 @@ def start_runner(house: House, run_id: str, lock: FileLock) -> None:
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with log.open("ab") as output:
             os.set_inheritable(lock.handle(), True)
-            subprocess.Popen(
+            runner = subprocess.Popen(
                 runner_argv(run_id, lock.handle()),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -35,6 +36,8 @@ def start_runner(house: House, run_id: str, lock: FileLock) -> None:
                 close_fds=True,
                 pass_fds=(lock.handle(),),
             )
+        # It usually ends before a session does; without somebody who waits it would stay as a zombie.
+        threading.Thread(target=runner.wait, name=f"runner {run_id}", daemon=True).start()
     except OSError as error:
         raise StateUnavailable(f"the runner of {run_id} cannot be started: {error}") from None
     finally:
