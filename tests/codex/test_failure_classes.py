@@ -59,7 +59,8 @@ async def test_every_failure_of_the_service_has_its_class(
     for name, (_, step) in TABLE.items():
         model.on(f"<{name}>", step)
     async with await bench.server() as server:
-        threads = {name: await bench.thread(server) for name in TABLE}
+        extra = _impatient(model.port)
+        threads = {name: await bench.thread(server, extra=extra) for name in TABLE}
         turns = (thread.run_turn(f"<{name}>") for name, thread in threads.items())
         outcomes = dict(zip(TABLE, await asyncio.gather(*turns), strict=True))
     assert {name: _class(outcome) for name, outcome in outcomes.items()} == {
@@ -83,8 +84,7 @@ async def test_a_network_that_is_gone_fails_instead_of_waiting_for_ever(
     bench = Bench(test_root, codex_binary, model.port)
     async with await bench.server() as server:
         with closed_port() as port:
-            nowhere = {"model_providers": {"sim": simulated_provider(port)}}
-            thread = await bench.thread(server, extra=nowhere)
+            thread = await bench.thread(server, extra=_impatient(port))
             outcome = await thread.run_turn("hello", deadlines=Deadlines(idle=60))
     assert (outcome.status, _class(outcome)) == (TurnStatus.FAILED, FailureClass.NETWORK)
     assert model.requests == ()
@@ -107,6 +107,12 @@ async def test_reports_that_are_none_end_as_completed_turns_without_a_claim(
     assert [report.claim is None for report in reports] == [True, True, False]
     assert reports[1].malformed == workers.IDLE_ANSWER
     assert reports[2].claim is not None and reports[2].claim.status is ClaimStatus.BLOCKED
+
+
+def _impatient(port: int) -> dict[str, object]:
+    """The scripted provider with few retries, only to save time."""
+    provider = {**simulated_provider(port), "request_max_retries": 1, "stream_max_retries": 1}
+    return {"model_providers": {"sim": provider}}
 
 
 def _class(outcome: TurnOutcome) -> FailureClass | None:

@@ -24,6 +24,7 @@ from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.request import Request
 from baton.simulate.script import (
+    Step,
     add_file,
     call,
     claiming,
@@ -121,6 +122,8 @@ async def test_a_workers_commands_see_no_variable_of_the_persons(
     for name in (".bashrc", ".bash_profile", ".profile", ".zshrc"):
         (bench.root / name).write_text("export FROM_PROFILE=leaked\n")
         (bench.root / "scratch" / name).write_text("export FROM_PROFILE=leaked\n")
+    foreign = {"shell_environment_policy": {"set": {"FROM_CONFIG": "leaked"}, "inherit": "all"}}
+    write_simulated_home(bench.home, model.port, extra=foreign)
     model.on("ENV", shell("env -0 | tr '\\0' '\\n'"), shell("env", login=True), say("done"))
     async with await bench.server() as server:
         thread = await bench.thread(server, slug)
@@ -340,12 +343,36 @@ async def test_many_threads_of_one_server_keep_to_themselves(bench: Bench, model
     ]
 
 
-async def test_instructions_of_the_repository_do_not_reach_a_worker_by_themselves(
+async def test_instructions_and_skills_of_the_repository_do_not_reach_a_worker_by_themselves(
     bench: Bench, model: ScriptedModel
 ) -> None:
     (bench.work / "AGENTS.md").write_text("OBEY-ME\n")
+    roots = {"local": bench.work / ".agents", "homely": bench.home, "own": bench.root / ".agents"}
+    for name, root in roots.items():
+        skill = root / "skills" / name
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: OBEY-ME too.\n---\nOBEY-ME\n")
     model.on("WORK", call("list_mcp_resources"), say("done"))
     async with await bench.server() as server:
-        outcome = await (await bench.thread(server)).run_turn("WORK")
+        thread = await bench.thread(server)
+        outcome = await thread.run_turn("WORK with $local and $homely and $own")
     assert "OBEY-ME" not in json.dumps([request.body for request in model.requests])
     assert any("should not have" in notice for notice in outcome.notices)
+
+
+async def test_a_turn_is_interrupted_when_its_listener_fails(bench: Bench, model: ScriptedModel) -> None:
+    def answer(request: Request) -> Step:
+        return say("later") if "again" in request.prompt else stall()
+
+    model.on("WORK", answer, answer)
+
+    def listen(event: Notification) -> None:
+        if event.method == "turn/started":
+            raise OSError("disk full")
+
+    async with await bench.server() as server:
+        thread = await bench.thread(server)
+        with pytest.raises(OSError, match="disk full"):
+            await thread.run_turn("WORK", on_event=listen)
+        outcome = await thread.run_turn("WORK again")
+    assert outcome.status is TurnStatus.COMPLETED

@@ -48,8 +48,12 @@ class ThreadSettings:
     tier: str | None = None
     """Role and tier are only noted in the route."""
 
-    def params(self) -> dict[str, Any]:
-        """The parameters that start and resume have in common."""
+    def params(self, skills: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The parameters that start and resume have in common.
+
+        `skills` are the names of those to switch off: a `$name` in a brief would otherwise put the text of
+        that skill, which may come from the repository, before the model as an instruction.
+        """
         roots = self.profile.workspace_roots
         optional = {
             "runtimeWorkspaceRoots": None if roots is None else list(roots),
@@ -61,20 +65,28 @@ class ThreadSettings:
             "model": self.model,
             "approvalPolicy": "never",
             "permissions": self.profile.name,
-            "config": self._config(),
+            "config": self._config(skills),
             **{name: value for name, value in optional.items() if value is not None},
         }
 
-    def _config(self) -> dict[str, Any]:
+    def _config(self, skills: tuple[str, ...]) -> dict[str, Any]:
         # With the level already set, bash does not take a socket on its input for a remote login and does not
         # read the person's .bashrc.
         environment = {"SHLVL": "1", **self.environment, WORKER_MARKER: "1"}
         own: dict[str, Any] = {
             "default_permissions": self.profile.name,
-            "shell_environment_policy": {"inherit": "none", "set": environment},
+            # Tables merge, lists do not: the list of names keeps out what a home's config sets besides.
+            "shell_environment_policy": {
+                "inherit": "none",
+                "set": environment,
+                "include_only": sorted(environment),
+                "experimental_use_profile": False,
+            },
             # In the repository's own configuration nothing is to be found for a worker.
             "projects": {str(self.cwd): {"trust_level": "untrusted"}},
         }
+        if skills:
+            own["skills"] = {"config": [{"name": name, "enabled": False} for name in skills]}
         if self.effort is not None:
             own["model_reasoning_effort"] = self.effort
         return merge(merge(self.extra, self.profile.config), own)

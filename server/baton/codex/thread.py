@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
 
 from baton.codex.appserver import AppServer
+from baton.codex.boundary import boundary_fault, deviates, reported_route
 from baton.codex.events import Notification, ThreadEvents
 from baton.codex.failures import classify
 from baton.codex.faults import NoAnswer, RequestRefused, ServerDied, ThreadRefused
@@ -40,15 +40,14 @@ async def start_thread(
     Raises `ThreadRefused` when it is not (`scope_not_enforced`) or Codex refuses the settings; no work has
     been given out then. Raises `ServerDied` and `NoAnswer` as every request does.
     """
-    return await _open(server, "thread/start", settings.params(), settings, timeout)
+    return await _open(server, None, settings, timeout)
 
 
 async def resume_thread(
     server: AppServer, thread_id: str, settings: ThreadSettings, *, timeout: float = START_SECONDS
 ) -> WorkerThread:
     """Resume a thread, with all settings given and checked again: Codex keeps none of the boundary."""
-    params = {**settings.params(), "threadId": thread_id, "excludeTurns": True}
-    return await _open(server, "thread/resume", params, settings, timeout)
+    return await _open(server, thread_id, settings, timeout)
 
 
 class WorkerThread:
@@ -84,7 +83,7 @@ class WorkerThread:
 
         Never raises for what happens to the turn: a failed one, a deadline, a crash of the server are
         outcomes. A deadline interrupts the turn, but not its commands: `clean_terminals` ends those. When the
-        caller is cancelled the turn is interrupted before the cancellation goes on. `on_event` is called for
+        caller is cancelled, or `on_event` raises, the turn is interrupted first. `on_event` is called for
         every event but fragments, and must not block.
         """
         events = self._server.events(self.id)
@@ -100,7 +99,7 @@ class WorkerThread:
         except (RequestRefused, NoAnswer) as fault:
             record.failure = _request_failure(fault)
             record.status = TurnStatus.FAILED
-        except anyio.get_cancelled_exc_class():
+        except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.interrupt()
             raise
@@ -172,7 +171,11 @@ class WorkerThread:
         on_event: OnEvent | None,
     ) -> None:
         begun = anyio.current_time()
-        answered = await self._server.request("turn/start", params, min(deadlines.start, deadlines.turn))
+        # Not to be cancelled half-way: a turn whose id we do not know could not be interrupted.
+        with anyio.CancelScope(shield=True):
+            answered = await self._server.request(
+                "turn/start", params, min(deadlines.start, deadlines.turn, START_SECONDS)
+            )
         turn = answered.get("turn")
         record.turn_id = self._turn_id = str(turn.get("id")) if isinstance(turn, dict) else None
         while record.status is None:
@@ -217,14 +220,22 @@ class WorkerThread:
                 "server_claimed": record.claimed or self.route.server_claimed,
             }
         )
-        self.route = route.model_copy(update={"deviates": _deviates(route)})
+        self.route = route.model_copy(update={"deviates": deviates(route)})
 
 
 async def _open(
-    server: AppServer, method: str, params: dict[str, Any], settings: ThreadSettings, timeout: float
+    server: AppServer, resumed: str | None, settings: ThreadSettings, timeout: float
 ) -> WorkerThread:
     try:
-        answered = await server.request(method, params, timeout)
+        with anyio.fail_after(timeout):
+            params = settings.params(await _skills(server, settings))
+            if resumed is None:
+                answered = await server.request("thread/start", params, timeout)
+            else:
+                params |= {"threadId": resumed, "excludeTurns": True}
+                answered = await server.request("thread/resume", params, timeout)
+    except TimeoutError:
+        raise NoAnswer(f"Codex did not start the worker within {timeout:g} s") from None
     except RequestRefused as fault:
         raise ThreadRefused(_request_failure(fault)) from fault
     fault_found = boundary_fault(answered, settings)
@@ -234,59 +245,15 @@ async def _open(
         why = fault_found or "Codex named no thread"
         failure = TurnFailure(failure_class=FailureClass.SCOPE_NOT_ENFORCED, message=why)
         raise ThreadRefused(failure)
-    route = _route(answered, settings)
-    return WorkerThread(server, thread_id, settings, route, resumed="threadId" in params)
+    route = reported_route(answered, settings)
+    return WorkerThread(server, thread_id, settings, route, resumed=resumed is not None)
 
 
-def boundary_fault(answered: Mapping[str, Any], settings: ThreadSettings) -> str | None:
-    """What in the answer to a start or resume differs from the boundary asked for; None when nothing does."""
-    active = answered.get("activePermissionProfile")
-    name = active.get("id") if isinstance(active, Mapping) else None
-    if name != settings.profile.name:
-        return f"the worker's permission profile is not in force (Codex reports {name or 'none'})"
-    if answered.get("approvalPolicy") != "never":
-        return f"the worker may ask for approvals ({answered.get('approvalPolicy')})"
-    if _real(answered.get("cwd")) != _real(settings.cwd):
-        return f"the worker's directory is {answered.get('cwd')} instead of {settings.cwd}"
-    sandbox = answered.get("sandbox")
-    sandbox = sandbox if isinstance(sandbox, Mapping) else {}
-    if sandbox.get("type") not in ("workspaceWrite", "readOnly"):
-        return f"the worker's sandbox is {sandbox.get('type') or 'unknown'}"
-    if sandbox.get("networkAccess") and not settings.profile.network.get("enabled"):
-        return "the worker has network access that its profile does not give"
-    roots = sandbox.get("writableRoots")
-    found = {str(root) for root in roots} if isinstance(roots, list) else set()
-    expected = set(settings.profile.writable_roots)
-    if found != expected:
-        more, less = sorted(found - expected), sorted(expected - found)
-        parts = [
-            f"{word}: {', '.join(paths[:3])}" for word, paths in (("also", more), ("not", less)) if paths
-        ]
-        return f"the worker's writable folders differ from its scope ({'; '.join(parts)})"
-    return None
-
-
-def _route(answered: Mapping[str, Any], settings: ThreadSettings) -> Route:
-    def text(key: str) -> str | None:
-        value = answered.get(key)
-        return value if isinstance(value, str) else None
-
-    route = Route(
-        role=settings.role,
-        tier=settings.tier,
-        asked_model=settings.model,
-        asked_effort=settings.effort,
-        model=text("model"),
-        effort=text("reasoningEffort"),
-        provider=text("modelProvider"),
-    )
-    return route.model_copy(update={"deviates": _deviates(route)})
-
-
-def _deviates(route: Route) -> bool:
-    other_effort = route.asked_effort is not None and route.effort not in (None, route.asked_effort)
-    other_claim = route.server_claimed not in (None, route.asked_model)
-    return route.model not in (None, route.asked_model) or other_effort or other_claim
+async def _skills(server: AppServer, settings: ThreadSettings) -> tuple[str, ...]:
+    """Names of all skills that Codex would find for this worker, so that they can be switched off."""
+    answered = await server.request("skills/list", {"cwds": [str(settings.cwd)], "forceReload": True})
+    names = {skill.get("name") for entry in _tables(answered, "data") for skill in _tables(entry, "skills")}
+    return tuple(sorted(name for name in names if isinstance(name, str)))
 
 
 def _request_failure(fault: RequestRefused | NoAnswer) -> TurnFailure:
@@ -300,5 +267,6 @@ def _input(text: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text}]
 
 
-def _real(path: object) -> str:
-    return os.path.realpath(str(path))
+def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = table.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
