@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from baton.codex.entries import MAX_BESIDE
 from baton.contract.evidence import CheckStatus
 from baton.verify.place import CheckLimits
 from verify.bench import PYTHON, Bench, worker_home
@@ -229,3 +230,33 @@ async def test_variables_of_the_task_never_reach_the_program_that_makes_the_sand
     outer = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
     assert "LD_PRELOAD" not in outer
     assert str(bench.place.worktree) not in outer["PATH"]
+
+
+async def test_persons_tree_that_cannot_be_hidden_is_said(bench: Bench) -> None:
+    for number in range(MAX_BESIDE + 10):
+        bench.theirs(f"data/{number}", "x")
+    bench.theirs("data/node_modules/x", "x")
+    (bench.place.worktree / "data").mkdir()
+    bench.share("data/node_modules")
+    result = await bench.check(["cat", "data/node_modules/x"])
+    assert result.status is CheckStatus.PASSED
+    assert f"{bench.person} can be read" in (result.detail or "")
+
+
+async def test_shared_folder_deep_in_a_tree_is_read_and_its_neighbours_are_not(
+    bench: Bench,
+) -> None:
+    bench.theirs("packages/a/node_modules/x/index.js", "shared")
+    for secret in ("packages/a/src.js", "packages/b/src.js", "top.js"):
+        bench.theirs(secret, "sesame")
+    (bench.place.worktree / "packages" / "a").mkdir(parents=True)
+    bench.share("packages/a/node_modules")
+    (bench.place.worktree / "look").write_text(
+        f"#!/bin/sh\ncat packages/a/node_modules/x/index.js\ncd {bench.person}\n"
+        "cat packages/a/src.js packages/b/src.js top.js\necho x > packages/a/node_modules/x/index.js\n"
+    )
+    (bench.place.worktree / "look").chmod(0o755)
+    result = await bench.check("./look")
+    assert bench.output(result).startswith("shared")
+    assert "sesame" not in bench.output(result)
+    assert (bench.person / "packages/a/node_modules/x/index.js").read_text() == "shared"

@@ -95,10 +95,13 @@ async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifac
     assert isinstance(prepared.program, Program)
     place, launch = prepared.launch.place, prepared.launch
     log = place.scratch / "output"
+    argv = (str(prepared.program.path), *prepared.moved.argv[1:])
+    inside = {**prepared.inside, **origin.variables}
     try:
+        left_open = await anyio.to_thread.run_sync(lambda: launch.fenced(argv, inside).left_open)
         done = await launch.run(
-            (str(prepared.program.path), *prepared.moved.argv[1:]),
-            {**prepared.inside, **origin.variables},
+            argv,
+            inside,
             timeout=limits.seconds,
             output=log,
             max_output=limits.output_bytes,
@@ -110,7 +113,7 @@ async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifac
         return _not_run(prepared.command, place, CheckStatus.REFUSED, why, sandboxed=sandboxed)
     text = await anyio.to_thread.run_sync(_read, log)
     status, detail = conclude(done, text, limits, place)
-    notes = [detail, *origin.notes, *prepared.moved.notes, *_leftovers(done)]
+    notes = [detail, *origin.notes, *prepared.moved.notes, *left_open, *_leftovers(done)]
     if launch.sandbox is None:
         notes.append("run without the sandbox, as the policy allows for this command")
     notes += [] if status is CheckStatus.PASSED else list(prepared.command.notes)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.codex.sandbox import Fence, Network, sandboxed_argv
+from anyio import to_thread
+
+from baton.codex.sandbox import Fence, Network, SandboxedCommand, sandboxed_argv
 from baton.process.child import Finished, run
 from baton.verify.place import CheckPlace, CheckSandbox
 
@@ -31,32 +33,35 @@ class Launch:
         memory_limit: int | None = None,
     ) -> Finished:
         """Run to the end; `inside` are the variables that the outer program must not see."""
-        line, env = argv, {**self.env, **inside}
-        if self.sandbox is not None:
-            fenced = sandboxed_argv(
-                self.sandbox.binary,
-                self.sandbox.home,
-                argv,
-                cwd=self.place.cwd,
-                env=self.env,
-                inside=inside,
-                fence=self._fence(self.sandbox),
-            )
-            line, env = fenced.argv, dict(fenced.env)
+        fenced = await to_thread.run_sync(self.fenced, argv, inside)
         return await run(
-            line,
+            fenced.argv,
             cwd=self.place.cwd,
-            env=env,
+            env=fenced.env,
             timeout=timeout,
             output=output,
             max_output=max_output,
             memory_limit=memory_limit,
         )
 
+    def fenced(self, argv: tuple[str, ...], inside: Mapping[str, str]) -> SandboxedCommand:
+        """The command line that is started, sandboxed unless the person allowed otherwise."""
+        if self.sandbox is None:
+            return SandboxedCommand(argv, {**self.env, **inside})
+        return sandboxed_argv(
+            self.sandbox.binary,
+            self.sandbox.home,
+            argv,
+            cwd=self.place.cwd,
+            env=self.env,
+            inside=inside,
+            fence=self._fence(self.sandbox),
+        )
+
     def _fence(self, sandbox: CheckSandbox) -> Fence:
         place = self.place
         return Fence(
-            writable=(place.worktree, place.scratch),
+            writable=(place.worktree, place.scratch, *place.shells),
             denied=(*sandbox.denied, place.person_root),
             readable=(*place.shared, *place.readable),
             denied_globs=sandbox.denied_globs,

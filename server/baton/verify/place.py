@@ -28,6 +28,8 @@ class CheckPlace:
     """What of the person's tree a check may read: dependency folders that the checkout links to."""
     readable: tuple[Path, ...] = ()
     """What else must stay readable below a denied folder, such as the repository that git commands need."""
+    shells: tuple[Path, ...] = ()
+    """Folders that hold nothing but one of `readable` each; made writable, so that it is seen at all."""
 
 
 @dataclass(frozen=True)
