@@ -227,7 +227,7 @@ def test_without_a_shell_the_worktree_is_seen_and_what_lies_beside_it_now_is_not
     other.write_text("sesame")
     (ground.worktree / "mine").write_text("mine")
     (ground.worktree / ".env").write_text("sesame")
-    place = replace(ground.place, shell=None)
+    place = replace(ground.place, shells=())
     plan = ScopePlan(write_dirs=(ground.worktree / "src",), hidden_paths=(ground.worktree / ".env",))
     profile = build_profile(plan, place, denied=ground.denied)
     said = ground.shell(

@@ -56,9 +56,10 @@ class WorkerPlace:
     """Folders of its own, writable."""
     binary: Path
     """The Codex program: it starts itself again inside the sandbox, so it must be readable there."""
-    shell: Path | None = None
-    """A folder that holds the worktree and nothing else. It is made writable, so that the worktree is seen
-    below a denied folder that hides all else; without it what lies beside it now is denied singly."""
+    shells: tuple[Path, ...] = ()
+    """Folders that hold one readable folder each and nothing else, such as the worktree's. They are made
+    writable, so that what they hold is seen below a denied folder that hides all else; without them what lies
+    beside it now is denied singly."""
 
 
 def build_profile(
@@ -90,7 +91,7 @@ def build_profile(
         entries.deny(path for path in denied if any(map(path.is_relative_to, session.readable_paths)))
         entries.put(session.readable_paths, READ)
     entries.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
-    entries.put((*place.scratch, *([place.shell] if place.shell is not None else [])), WRITE)
+    entries.put((*place.scratch, *place.shells), WRITE)
     entries.write(plan.writable_roots)
     entries.put(plan.readonly, READ)
     entries.deny((*plan.hidden_paths, *_with_copies(session.denied_paths, place)))
