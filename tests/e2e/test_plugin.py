@@ -1,0 +1,281 @@
+"""A person installs the plugin into the real Codex, whose model then delegates: the whole way and back."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from baton.simulate import workers
+from baton.simulate.model_server import ScriptedModel
+from baton.simulate.request import Request
+from baton.simulate.script import Step, shell, stall
+from baton.tools.catalogue import tool_specs
+from e2e.plugin_session import (
+    CHECK,
+    PROJECT,
+    RIGHT,
+    TOOL_NAMES,
+    Installed,
+    answers,
+    install,
+    policy,
+    requests_of,
+    script,
+    supervise,
+    told,
+    tool,
+)
+
+pytestmark = pytest.mark.codex
+
+GO = "Please see to the sum"
+TASK = "Mend the sum in calc"
+TOOLS = sorted(spec.name for spec in tool_specs())
+
+DELEGATE = {"objective": f"{TASK}.", "allowedFiles": ["src/"], "verificationCommands": [CHECK]}
+
+
+@pytest.fixture
+def codex_binary() -> Path:
+    """The binary under test: `BATON_TEST_CODEX`, else the one of the development environment."""
+    named = os.environ.get("BATON_TEST_CODEX")
+    if named is not None:
+        return Path(named)
+    from codex_cli_bin import bundled_codex_path
+
+    return Path(bundled_codex_path())
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as running:
+        yield running
+        assert not running.surprises
+
+
+@pytest.fixture
+def installed(codex_binary: Path, model: ScriptedModel, test_root: Path) -> Installed:
+    return install(codex_binary, model, test_root)
+
+
+def mending() -> tuple[Step, ...]:
+    return workers.honest({"src/calc.py": RIGHT}, [CHECK])
+
+
+def run_id_of(request: Request) -> str:
+    """The run that the last program's first call answered with."""
+    return str(told(request)[0]["structuredContent"]["runId"])
+
+
+def resume_and_wait(run: str) -> tuple[str, str]:
+    return tool("control_run", runId=run, action="resume"), tool("wait_run", runId=run)
+
+
+def test_a_delegated_change_lands_verified_beside_what_the_person_did_meanwhile(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    workspace = installed.workspace
+    (workspace / "draft.txt").write_text("not yet in git\n")
+    (workspace / "notes.txt").write_text("one\ntwo\n")
+    installed.git("add", "notes.txt")
+    index = installed.index()
+
+    def while_it_works(_: Request) -> Step:
+        (workspace / "notes.txt").write_text("one\ntwo\nthree\n")
+        (workspace / "later.txt").write_text("made during the run\n")
+        return shell("true")
+
+    def wait_and_inspect(request: Request) -> Step:
+        run = run_id_of(request)
+        return script(tool("wait_run", runId=run), tool("inspect_run", runId=run, what="diff"))
+
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE, waitSeconds=0)), wait_and_inspect)
+    model.on(TASK, while_it_works, *mending())
+    installed.session(GO)
+
+    (begun,) = answers(model, GO, 1)
+    assert begun["state"] in ("queued", "running") and "wait_run" in begun["next"]
+    done, diff = answers(model, GO)
+    assert (done["state"], done["verdict"], done["integration"]) == ("done", "verified", "applied")
+    assert done["evidence"]["changes"] == ["M src/calc.py"]
+    assert done["evidence"]["scope"] == "prevented"
+    assert "+    return a + b" in diff["text"]
+    assert installed.content() == {
+        **PROJECT,
+        "src/calc.py": RIGHT,
+        "notes.txt": "one\ntwo\nthree\n",
+        "draft.txt": "not yet in git\n",
+        "later.txt": "made during the run\n",
+    }
+    assert installed.index() == index
+
+
+def test_the_first_model_request_offers_the_tools_and_says_what_they_are_for(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    supervise(model, GO, script(TOOL_NAMES))
+    installed.session(GO)
+    first, second = requests_of(model, GO)
+    (names,) = told(second)
+    assert [name for name in names if name.startswith("mcp__")] == [f"mcp__baton__{name}" for name in TOOLS]
+    assert "baton:orchestrate-work" in first.text
+
+
+def test_a_worker_of_a_session_has_no_tool_to_delegate_with_and_none_of_the_plugin(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    installed.env["OPENAI_API_KEY"] = "for the session alone"
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE)))
+    look = script(
+        TOOL_NAMES,
+        "JSON.parse(await tools.list_mcp_resources({}))",
+        "(await tools.exec_command({cmd: 'env'})).output.split('\\n')",
+    )
+    model.on(TASK, look, *mending())
+    installed.session(GO)
+    (done,) = answers(model, GO)
+    assert done["verdict"] == "verified"
+    first, looked, *_ = requests_of(model, TASK)
+    names, resources, environment = told(looked)
+    assert {"exec_command", "apply_patch"} <= set(names)
+    foreign = ("mcp", "spawn", "agent", "plugin", "skill", "collab", "delegate", "suggest", "goal")
+    suspects = [name for name in names if any(word in name for word in foreign)]
+    # Codex gives these three to everyone; with no server behind them they show nothing.
+    assert suspects == ["list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource"]
+    assert resources == {"resources": []}
+    assert "orchestrate-work" not in first.text and "mcp__baton" not in first.text
+    variables = {line.partition("=")[0] for line in environment}
+    assert {"PATH", "HOME", "BATON_WORKER"} <= variables
+    assert not variables & {"CODEX_HOME", "BATON_STATE", "BATON_RUNTIME", "OPENAI_API_KEY"}
+
+
+def test_a_read_only_session_gets_its_result_held_and_may_not_apply_it(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    before, index = installed.content(), installed.index()
+
+    def integrate(request: Request) -> Step:
+        return script(tool("control_run", runId=run_id_of(request), action="integrate"))
+
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE)), integrate)
+    model.on(TASK, *mending())
+    installed.session(GO, writable=False)
+    (held,) = answers(model, GO, 1)
+    assert (held["state"], held["verdict"], held["integration"]) == ("held", "verified", "held")
+    (refused,) = answers(model, GO)
+    assert refused.failed and "may not write" in refused.text
+    assert installed.content() == before and installed.index() == index
+
+    supervise(model, "Take it", script(tool("control_run", runId=held["runId"], action="integrate")))
+    installed.session("Take it")
+    (taken,) = answers(model, "Take it")
+    assert (taken["state"], taken["integration"]) == ("done", "applied")
+    assert installed.content() == {**before, "src/calc.py": RIGHT} and installed.index() == index
+
+
+def test_a_run_whose_session_ended_is_kept_and_another_session_carries_it_to_its_end(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    policy(installed, "[deadlines]\nowner_grace_seconds = 1\n")
+    before = installed.content()
+    at_work = threading.Event()
+
+    def noticed(_: Request) -> Step:
+        at_work.set()
+        return stall()
+
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE)))
+    model.on(TASK, workers.write("src/calc.py", RIGHT), noticed, workers.report())
+    with installed.started_session(GO) as session:
+        assert at_work.wait(60)
+        session.terminate()
+        session.wait(timeout=30)
+    run = wait_for_state(installed, "interrupted")
+    assert installed.content() == before
+
+    supervise(
+        model,
+        "Go on with it",
+        script(
+            tool("wait_run", runId=run),
+            tool("inspect_run", runId=run, what="diff"),
+            *resume_and_wait(run),
+        ),
+    )
+    installed.session("Go on with it")
+    waited, diff, resumed, done = answers(model, "Go on with it")
+    assert waited["state"] == "interrupted" and "resume" in waited["next"]
+    assert "+    return a + b" in diff["text"]
+    assert not resumed.failed
+    assert (done["state"], done["verdict"], done["attempts"]) == ("done", "verified", 2)
+    assert installed.content() == {**before, "src/calc.py": RIGHT}
+
+
+def test_nothing_is_applied_in_the_grace_time_after_the_session_ended(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    policy(installed, "[deadlines]\nowner_grace_seconds = 2\n")
+    before = installed.content()
+    at_work, ended = threading.Event(), threading.Event()
+
+    def noticed(_: Request) -> Step:
+        at_work.set()
+        return stall(ended)
+
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE)))
+    model.on(TASK, workers.write("src/calc.py", RIGHT), noticed, workers.report())
+    with installed.started_session(GO) as session:
+        assert at_work.wait(60)
+        session.kill()
+        session.wait(timeout=30)
+    ended.set()
+    run = wait_for_state(installed, "interrupted")
+    assert installed.content() == before
+
+    supervise(model, "Go on with it", script(*resume_and_wait(run)))
+    installed.session("Go on with it")
+    done = answers(model, "Go on with it")[-1]
+    assert (done["state"], done["verdict"], done["integration"]) == ("done", "verified", "applied")
+    assert done.get("attempts") is None
+    assert installed.content() == {**before, "src/calc.py": RIGHT}
+
+
+@pytest.mark.long
+def test_with_nothing_built_the_first_call_builds_from_the_registries_and_is_served(
+    codex_binary: Path, model: ScriptedModel, test_root: Path
+) -> None:
+    installed = install(codex_binary, model, test_root, built=False)
+    supervise(model, GO, script(TOOL_NAMES, tool("delegate_task", **DELEGATE)))
+    model.on(TASK, *mending())
+    installed.session(GO)
+    names, done = told(requests_of(model, GO)[-1])
+    assert "mcp__baton__delegate_task" in names
+    assert done["structuredContent"]["verdict"] == "verified"
+    assert installed.content() == {**PROJECT, "src/calc.py": RIGHT}
+
+
+def test_what_codex_copies_is_small_and_complete(installed: Installed) -> None:
+    files = {path: path.stat().st_size for path in installed.bundle.rglob("*") if path.is_file()}
+    assert 0 < sum(files.values()) < 5_000_000
+    names = {str(path.relative_to(installed.bundle)) for path in files}
+    assert {"scripts/serve.py", "policy/policy.toml", "server/baton/engine/runner.py"} <= names
+
+
+def wait_for_state(installed: Installed, state: str, seconds: float = 30.0) -> str:
+    """The only run, once it is in `state`; the database is read as it lies there."""
+    until = time.monotonic() + seconds
+    seen: list[tuple[str, str]] = []
+    while time.monotonic() < until:
+        with sqlite3.connect(f"file:{installed.state}/baton.sqlite3?mode=ro", uri=True) as database:
+            seen = database.execute("select run_id, state from runs").fetchall()
+        database.close()
+        if seen and seen[0][1] == state:
+            return seen[0][0]
+        threading.Event().wait(0.05)
+    raise AssertionError(f"the run is not {state} after {seconds:g} s: {seen}")
