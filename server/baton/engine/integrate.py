@@ -165,16 +165,18 @@ def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged) -> Integr
             object_format=ctx.site.object_format,
             file_mode=ctx.site.file_mode,
         )
-        ctx.house.ledger.update_integration(
-            ctx.run_id,
-            record.number,
-            step="applied",
-            event=ctx.event("integration.applied", paths=len(applied.changed)),
-        )
-    for task in merged.tasks:
-        assert task.result is not None
-        changed = bool(task.result.evidence.changes)
-        _settle(ctx, task, Integration.APPLIED if changed else Integration.NOTHING, None)
+        # As one, so that no crash leaves a result that landed with nobody knowing.
+        with ctx.house.ledger.transaction():
+            ctx.house.ledger.update_integration(
+                ctx.run_id,
+                record.number,
+                step="applied",
+                event=ctx.event("integration.applied", paths=len(applied.changed)),
+            )
+            for task in merged.tasks:
+                assert task.result is not None
+                changed = bool(task.result.evidence.changes)
+                _settle(ctx, task, Integration.APPLIED if changed else Integration.NOTHING, None)
     return Integration.APPLIED if changes else Integration.NOTHING
 
 

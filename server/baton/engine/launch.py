@@ -11,7 +11,7 @@ from pathlib import Path
 from baton.contract.errors import StateUnavailable
 from baton.engine.house import House
 from baton.ledger.locks import FileLock
-from baton.process.environment import WORKER_MARKER
+from baton.process.environment import RUN_MARKER, WORKER_MARKER
 
 
 def start_runner(house: House, run_id: str, lock: FileLock) -> None:
@@ -31,7 +31,7 @@ def start_runner(house: House, run_id: str, lock: FileLock) -> None:
                 stdout=output,
                 stderr=output,
                 cwd=house.state.root,
-                env=_environment(house),
+                env=_environment(house, run_id),
                 start_new_session=True,
                 close_fds=True,
                 pass_fds=(lock.handle(),),
@@ -55,8 +55,10 @@ def runner_log(house: House, run_id: str) -> Path:
     return house.state.root / "logs" / f"{run_id}.log"
 
 
-def _environment(house: House) -> dict[str, str]:
+def _environment(house: House, run_id: str) -> dict[str, str]:
     env = {name: value for name, value in house.env.items() if name != WORKER_MARKER}
+    # Inherited by git, which is not under a guard: recovery finds it by this.
+    env[RUN_MARKER] = run_id
     # The package may come from a checkout or a bundle that is not installed.
     here = str(Path(__file__).resolve().parents[2])
     known = env.get("PYTHONPATH")

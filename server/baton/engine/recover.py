@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from baton.contract.errors import BatonError
@@ -12,12 +14,13 @@ from baton.contract.evidence import AttemptResult, Evidence, ScopeEvidence, Task
 from baton.contract.states import Enforcement, Integration, RunState, TaskState, Verdict
 from baton.engine.evidence import shown, shown_changes, violations_of
 from baton.engine.house import House
+from baton.engine.life import resting_state
 from baton.ledger.locks import FileLock
-from baton.ledger.records import AttemptRecord, NewEvent
+from baton.ledger.records import AttemptRecord, IntegrationRecord, NewEvent, RunRecord
 from baton.policy.model import Policy
 from baton.process.environment import RUN_MARKER
-from baton.process.tree import ProcessId, boot_id, end_processes, processes_with_marker
-from baton.workspace.apply import Outcome, recover
+from baton.process.tree import ProcessId, boot_id, end_processes, end_tree, processes_with_marker
+from baton.workspace.apply import is_finished, recover
 from baton.workspace.git import Git
 from baton.workspace.limits import Limits
 from baton.workspace.locate import locate
@@ -29,6 +32,9 @@ from baton.workspace.scope import read_scope
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 60.0
+
+ROUNDS = 20
+"""How often a run's processes are looked for: one may start another while it is ended."""
 
 
 def recover_all(house: House) -> list[str]:
@@ -54,23 +60,45 @@ def recover_all(house: House) -> list[str]:
     return done
 
 
-def recover_run(house: House, run_id: str) -> None:
+def recover_run(house: House, run_id: str, *, give_up: bool = False) -> None:
     """Bring a run that a dead runner left to `interrupted`. The caller holds the run lock.
 
     Processes are ended first, then an unfinished apply is finished or undone, then uncaptured work is
-    captured; only then is anything marked. Safe to repeat and to interrupt at any point.
+    captured; only then is anything marked. Safe to repeat and to interrupt at any point. Raises `BatonError`
+    when a part is impossible now (the workspace is gone, say); with `give_up` the run is marked all the same,
+    with what could not be done in its note, and what it left stays where it is.
     """
     run = house.ledger.run(run_id)
     if run.state.at_rest:
         return
     _end_processes(house, run_id)
+    house.ledger.drop_tickets(run_id)
+    why = "its runner died"
+    try:
+        _take_in(house, run)
+    except BatonError as error:
+        if not give_up:
+            raise
+        why = f"given up: {error.message}"
+    shutil.rmtree(house.state.scratch / run_id, ignore_errors=True)
+    tasks = house.ledger.tasks(run_id)
+    state, integration = resting_state(tasks, None)
+    if all(task.state.at_rest for task in tasks) and state is RunState.DONE:
+        # It died when there was nothing left to do.
+        house.ledger.update_run(
+            run_id, state=state, integration=integration, event=NewEvent(kind=f"run.{state}")
+        )
+    close_interrupted(house, run_id, why)
+
+
+def _take_in(house: House, run: RunRecord) -> None:
     git = Git.find()
     site = locate(Path(run.workspace), git)
     policy = Policy.model_validate_json(json.dumps(run.policy))
     repo = PrivateRepository.open(house.state, site, Limits(kept_bytes=policy.limits.kept_bytes), git)
-    _recover_applies(house, run_id, repo)
-    _capture_left(house, run_id, repo)
-    close_interrupted(house, run_id, "its runner died")
+    repo.remove_stale_locks(run.run_id)
+    _recover_applies(house, run.run_id, repo)
+    _capture_left(house, run.run_id, repo)
 
 
 def close_interrupted(house: House, run_id: str, why: str) -> None:
@@ -98,17 +126,23 @@ def close_interrupted(house: House, run_id: str, why: str) -> None:
 
 def _end_processes(house: House, run_id: str) -> None:
     boot = boot_id()
-    recorded = [
-        ProcessId(process.pid, process.start_time)
-        for process in house.ledger.processes(run_id)
-        if process.boot_id == boot and process.kind != "runner"
-    ]
-    left = end_processes([*recorded, *processes_with_marker(RUN_MARKER, run_id)])
+    recorded = house.ledger.processes(run_id)
+    for process in recorded:
+        # A guard: asked to, it ends its tree; killed alone, it would leave it.
+        if process.boot_id == boot and process.kind != "runner":
+            with contextlib.suppress(ValueError):  # one of ours: a later program under an old number
+                end_tree(ProcessId(process.pid, process.start_time))
+    left: Collection[ProcessId] = ()
+    for _ in range(ROUNDS):
+        found = processes_with_marker(RUN_MARKER, run_id)
+        if not found:
+            break
+        left = end_processes(found)
     if left:
         log.warning(
             "run %s: processes that could not be ended: %s", run_id, [process.pid for process in left]
         )
-    for process in house.ledger.processes(run_id):
+    for process in recorded:
         house.ledger.end_process(process.process_id, "ended by recovery")
 
 
@@ -118,35 +152,29 @@ def _recover_applies(house: House, run_id: str, repo: PrivateRepository) -> None
             continue
         journal = Path(record.journal)
         with RepositoryLock(repo.site, timeout=LOCK_SECONDS):
-            if journal.exists():
-                found = recover(journal)
-                finished, notes = found.outcome is Outcome.FINISHED, [kept.message for kept in found.kept]
-                known = found.outcome is not Outcome.NOTHING
-            else:
-                finished, notes, known = False, [], False
-            if not known:
-                finished = _is_applied(repo, record.workspace_commit, record.merged_commit)
-        house.ledger.update_integration(
-            run_id,
-            record.number,
-            step="applied" if finished else "undone",
-            detail="; ".join(notes) or None,
-            event=NewEvent(kind="integration.recovered", data={"finished": finished, "notes": [*notes]}),
-        )
-        for name in record.task_ids:
-            task = house.ledger.task(run_id, name)
-            if finished and task.outcome.integration is None and task.result is not None:
-                house.ledger.update_task(run_id, name, outcome=TaskOutcome(integration=Integration.APPLIED))
+            # Somebody else may have recovered it before us: the journal says how it ended.
+            notes = [kept.message for kept in recover(journal).kept]
+            finished = is_finished(journal)
+        with house.ledger.transaction():
+            house.ledger.update_integration(
+                run_id,
+                record.number,
+                step="applied" if finished else "undone",
+                detail="; ".join(notes) or None,
+                event=NewEvent(kind="integration.recovered", data={"finished": finished, "notes": [*notes]}),
+            )
+            if finished:
+                _settle_applied(house, record)
 
 
-def _is_applied(repo: PrivateRepository, before: str | None, after: str | None) -> bool:
-    """Whether the workspace has the result, where the journal says only that nothing is unfinished."""
-    if before is None or after is None:
-        return False
-    touched = {path for change in repo.changes(before, after) for path in change.touched}
-    now = repo.snapshot("refs/baton/recovery")
-    differing = {path for change in repo.changes(after, now.commit) for path in change.touched}
-    return not touched & differing
+def _settle_applied(house: House, record: IntegrationRecord) -> None:
+    kept_out = {conflict.partition(":")[0] for conflict in record.conflicts}
+    for name in record.task_ids:
+        task = house.ledger.task(record.run_id, name)
+        if name not in kept_out and task.result is not None:
+            changed = bool(task.result.evidence.changes)
+            outcome = TaskOutcome(integration=Integration.APPLIED if changed else Integration.NOTHING)
+            house.ledger.update_task(record.run_id, name, outcome=outcome)
 
 
 def _capture_left(house: House, run_id: str, repo: PrivateRepository) -> None:
@@ -178,15 +206,18 @@ def _capture_left(house: House, run_id: str, repo: PrivateRepository) -> None:
                 aside=None if capture.aside is None else str(capture.aside),
             )
             result = _cut_result(record, evidence)
+            known: dict[str, object] = {"step": "judged", "result": result}
+            if "usage" in record.data and "failure" not in record.data:
+                # The turn had come to its own end: only checks and verdict are missing.
+                known = {"step": "captured", "data": {**record.data, "evidence": evidence.wire()}}
             with house.ledger.transaction():
                 house.ledger.update_attempt(
                     run_id,
                     task_id,
                     record.attempt,
-                    step="judged",
                     commit=capture.commit,
-                    result=result,
                     event=NewEvent(kind="attempt.recovered", task_id=task_id, attempt=record.attempt),
+                    **known,
                 )
                 house.ledger.update_task(run_id, task_id, kept=ref, result=result)
         free(worktree)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from baton.contract.calls import ControlAction, ControlCall
@@ -38,9 +39,9 @@ def steer(house: House, call: ControlCall, session: Session) -> str:
         case ControlAction.INTEGRATE:
             return _integrate(house, run, call.tasks, session)
         case ControlAction.DISCARD:
-            return _decide(house, run, call.tasks, Integration.DISCARDED)
+            return _discard(house, run, call.tasks)
         case ControlAction.KEEP:
-            return _decide(house, run, call.tasks, Integration.HELD)
+            return _keep(house, run, call.tasks)
 
 
 def _check_names(house: House, call: ControlCall) -> None:
@@ -58,8 +59,8 @@ def _cancel(house: House, run: RunRecord) -> str:
         _ask_runner(house, run, "cancel", [])
         return "cancelled; what its workers had done is kept"
     try:
-        # No runner: whatever it was doing is over, and what it left is taken in first.
-        recover_run(house, run.run_id)
+        # No runner: whatever it was doing is over, and what it left is taken in first, as far as possible.
+        recover_run(house, run.run_id, give_up=True)
         run = house.ledger.run(run.run_id)
         if run.state in (RunState.DONE, RunState.HELD, RunState.FAILED):
             return f"nothing to cancel: it is {run.state}"
@@ -91,7 +92,12 @@ def _resume(house: House, run: RunRecord, session: Session) -> str:
             for task in house.ledger.tasks(run.run_id):
                 if task.state in (TaskState.INTERRUPTED, TaskState.CANCELLED, TaskState.SKIPPED):
                     house.ledger.update_task(
-                        run.run_id, task.task_id, state=TaskState.QUEUED, verdict=None, reasons=[]
+                        run.run_id,
+                        task.task_id,
+                        state=TaskState.QUEUED,
+                        verdict=None,
+                        reasons=[],
+                        outcome=TaskOutcome(),
                     )
             house.ledger.update_run(
                 run.run_id, state=RunState.QUEUED, note=None, event=NewEvent(kind="run.resumed")
@@ -132,25 +138,53 @@ def _refuse_unfit(task: TaskRecord) -> None:
         )
 
 
-def _decide(house: House, run: RunRecord, names: list[str], decision: Integration) -> str:
+def _discard(house: House, run: RunRecord, names: list[str]) -> str:
+    _refuse_at_work(run)
+    landed = (Integration.APPLIED, Integration.NOTHING)
+    _decide(house, run, names, lambda old: old if old in landed else Integration.DISCARDED, spared=False)
+    return "discarded; it can still be inspected until `baton gc` removes it"
+
+
+def _keep(house: House, run: RunRecord, names: list[str]) -> str:
+    _refuse_at_work(run)
+    _decide(
+        house, run, names, lambda old: Integration.HELD if old is Integration.DISCARDED else old, spared=True
+    )
+    return "kept: `baton gc` leaves it alone until it is discarded"
+
+
+def _refuse_at_work(run: RunRecord) -> None:
     if not run.state.at_rest:
         raise WrongState(f"run {run.run_id} is {run.state}: cancel it or wait for it first")
+
+
+def _decide(
+    house: House,
+    run: RunRecord,
+    names: list[str],
+    decision: Callable[[Integration | None], Integration | None],
+    *,
+    spared: bool,
+) -> None:
+    """Change what became of the named tasks, or of all, and with it the state of a finished run."""
     with house.ledger.transaction():
         for task in house.ledger.tasks(run.run_id):
-            landed = task.outcome.integration in (Integration.APPLIED, Integration.NOTHING)
-            if (not names or task.task_id in names) and not landed:
-                house.ledger.update_task(
-                    run.run_id, task.task_id, outcome=TaskOutcome(integration=decision, detail=None)
-                )
+            old = task.outcome.integration
+            new = decision(old)
+            if (not names or task.task_id in names) and new is not old:
+                house.ledger.update_task(run.run_id, task.task_id, outcome=TaskOutcome(integration=new))
         state = run.state
         if state in (RunState.HELD, RunState.DONE):
             state, _ = resting_state(house.ledger.tasks(run.run_id), None)
+        elif not spared and not names:
+            state = RunState.CANCELLED  # given up as a whole
         house.ledger.update_run(
-            run.run_id, state=state, event=NewEvent(kind=f"run.{decision}", data={"tasks": [*names]})
+            run.run_id,
+            state=state,
+            # Part of a kept run may be discarded without giving up the rest.
+            spared=spared or (run.spared and bool(names)),
+            event=NewEvent(kind="run.kept" if spared else "run.discarded", data={"tasks": [*names]}),
         )
-    if decision is Integration.DISCARDED:
-        return "discarded; it can still be inspected until `baton gc` removes it"
-    return "kept"
 
 
 def _may_change(house: House, run: RunRecord, session: Session) -> None:

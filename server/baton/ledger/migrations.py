@@ -109,7 +109,12 @@ def m003_tickets(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets)
+def m004_spared(db: sqlite3.Connection) -> None:
+    """Runs that `baton gc` leaves alone."""
+    db.execute("ALTER TABLE runs ADD COLUMN spared INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets, m004_spared)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

@@ -55,6 +55,8 @@ class RunRecord(Record):
     integration: Integration | None = None
     note: str | None = None
     """One line on why the run is where it is."""
+    spared: bool = False
+    """Somebody asked to keep it: `baton gc` leaves it alone until it is discarded."""
     created_at: float = 0.0
     updated_at: float = 0.0
     ended_at: float | None = None

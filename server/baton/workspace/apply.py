@@ -32,6 +32,7 @@ __all__ = [
     "Recovery",
     "apply",
     "discard_backups",
+    "is_finished",
     "recover",
     "recover_all",
 ]
@@ -148,6 +149,11 @@ def recover_all(
     if errors:
         raise errors[0]
     return tuple(recoveries)
+
+
+def is_finished(journal_folder: Path) -> bool:
+    """Whether the workspace got the whole result; False without a journal. Raises `StateUnavailable`."""
+    return Journal(journal_folder, lambda name: None).read()[1] in (Mark.COMMITTED, Mark.CLOSED)
 
 
 def discard_backups(journal_folder: Path) -> None:

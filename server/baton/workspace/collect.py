@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton.workspace.pin import unpin
+from baton.workspace.pin import PINS, unpin
 from baton.workspace.store import PrivateGit
 
 GRACE = "2.hours.ago"
@@ -15,6 +15,17 @@ def forget_run(repo: PrivateGit, run_id: str) -> None:
         repo.delete_ref(ref)
     if repo.site.root.is_dir():
         unpin(repo, run_id)
+
+
+def remove_stale_locks(repo: PrivateGit, run_id: str) -> None:
+    """Remove lock files that a git command of a run left when it was killed; none of them may still run."""
+    places = [repo.path / "refs" / "runs" / run_id]
+    if repo.site.common_dir is not None:
+        places.append(repo.site.common_dir / PINS / f"{run_id}.lock")
+    for place in places:
+        for stale in place.rglob("*.lock") if place.is_dir() else [place]:
+            if stale.name.endswith(".lock"):
+                stale.unlink(missing_ok=True)
 
 
 def collect(repo: PrivateGit, *, expire: str = GRACE) -> None:

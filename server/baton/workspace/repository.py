@@ -126,6 +126,10 @@ class PrivateRepository(PrivateGit):
         """Delete a run's refs and its pin."""
         collect.forget_run(self, run_id)
 
+    def remove_stale_locks(self, run_id: str) -> None:
+        """Remove what killed git commands of a run left locked."""
+        collect.remove_stale_locks(self, run_id)
+
     def collect(self) -> None:
         """Give back the space of what no ref or worktree reaches any more."""
         collect.collect(self)
