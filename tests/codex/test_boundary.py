@@ -55,6 +55,20 @@ def test_every_other_answer_is_a_fault_that_is_named(change: dict[str, Any], sai
     assert fault is not None and said in fault
 
 
+def test_a_writable_working_directory_is_not_listed_and_needs_not_be() -> None:
+    profile = writing(CWD, Path("/scratch"))
+    settings = ThreadSettings(CWD, "m", "high", profile, {"HOME": "/scratch"})
+
+    def answered(*roots: str) -> dict[str, Any]:
+        sandbox = {**ANSWER["sandbox"], "writableRoots": list(roots)}
+        return {**ANSWER, "activePermissionProfile": {"id": profile.name}, "sandbox": sandbox}
+
+    assert boundary_fault(answered("/scratch"), settings) is None
+    assert boundary_fault(answered("/scratch", str(CWD)), settings) is None
+    assert boundary_fault(answered(), settings) is not None
+    assert boundary_fault(answered("/scratch", "/other"), settings) is not None
+
+
 def test_no_member_of_the_answer_is_taken_for_granted() -> None:
     for name in ("activePermissionProfile", "approvalPolicy", "cwd", "sandbox"):
         assert boundary_fault({key: value for key, value in ANSWER.items() if key != name}, SETTINGS)

@@ -29,6 +29,8 @@ def boundary_fault(answered: Mapping[str, Any], settings: ThreadSettings) -> str
     roots = sandbox.get("writableRoots")
     found = {str(root) for root in roots} if isinstance(roots, list) else set()
     expected = set(settings.profile.writable_roots)
+    # Codex counts the working directory as understood and does not list it.
+    expected -= {str(settings.cwd)} - found
     if found != expected:
         more, less = sorted(found - expected), sorted(expected - found)
         parts = [
