@@ -16,7 +16,7 @@ if [ "${1:-}" = --all ]; then
     shift
 fi
 
-ruff check --quiet .
+ruff check --quiet --output-format concise .
 ruff format --quiet --check .
 mypy
 "$python" -m baton.cli.main policy render --check
