@@ -489,4 +489,6 @@ def test_batons_own_state_inside_the_folder_is_no_part_of_it(tmp_path, content):
     state = StateFolder.find({"BATON_STATE": str(folder / "st [a]te")})
     for _ in range(2):
         repo = PrivateRepository.open(state, locate(folder, git), git=git)
-        assert content(repo, repo.snapshot(BASE).commit) == {b"a": ("100644", b"1")}
+        taken = repo.snapshot(BASE)
+        assert (content(repo, taken.commit), taken.nested) == ({b"a": ("100644", b"1")}, ())
+        repo.add_worktree("r1-1", taken.commit)

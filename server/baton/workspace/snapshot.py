@@ -244,7 +244,7 @@ def _list_workspace(repo: PrivateGit) -> tuple[bytes, Listing]:
 
 def _state_left_out(repo: PrivateGit) -> list[str]:
     """Options that keep Baton's own state out, where it lies inside the repository or folder."""
-    state = repo.path.parent.parent
+    state = repo.worktrees.parent
     if not state.is_relative_to(repo.site.root):
         return []
     return ["-x", "/" + re.sub(r"([\\*?\[\] ])", r"\\\1", str(state.relative_to(repo.site.root))) + "/"]
