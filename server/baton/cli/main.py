@@ -19,6 +19,7 @@ class _Commands(click.Group):
         "policy": ("baton.cli.policy", "policy"),
         "runs": ("baton.cli.runs", "runs"),
         "demo": ("baton.cli.demo", "demo"),
+        "gc": ("baton.cli.gc", "gc"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
