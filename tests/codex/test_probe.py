@@ -27,7 +27,7 @@ def test_everything_in_order_has_nothing_to_say() -> None:
     assert judge(ALL_WELL, PRIVATE, "") == Probe(runs=True, prevents=True, loopback=True, why=None)
 
 
-@pytest.mark.parametrize("escape", ["outside", "secret", "out"])
+@pytest.mark.parametrize("escape", ["outside", "secret", "out", "settings"])
 def test_one_escape_is_enough(escape: str) -> None:
     found = judge(ALL_WELL | {escape}, PRIVATE, "")
     assert (found.runs, found.prevents) == (True, False)

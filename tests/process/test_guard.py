@@ -57,6 +57,14 @@ def test_wrong_use_is_said_and_is_not_taken_for_the_programs_status(env: dict[st
         assert finished.stderr.startswith(b"baton-guard: ")
 
 
+def test_settings_of_the_kernel_cannot_be_written_not_even_by_root(env: dict[str, str]) -> None:
+    setting = Path("/proc/sys/fs/lease-break-time")
+    before = setting.read_text()
+    script = f'read value < {setting}; echo "$value" > {setting} && echo written'
+    assert b"written" not in run_guard("--", "sh", "-c", script, env=env).stdout
+    assert setting.read_text() == before
+
+
 def test_arguments_that_are_not_utf8_arrive_as_they_are(env: dict[str, str]) -> None:
     words = [os.fsencode(word) for word in GUARD]
     finished = subprocess.run(

@@ -41,6 +41,11 @@ def attempt(name, action):
 def write(path):
     with open(path, "w") as file:
         file.write("x")
+def settings():
+    with open("/proc/sys/fs/lease-break-time", "r+") as file:
+        value = file.read()
+        file.seek(0)
+        file.write(value)
 def listen():
     with socket.create_server(("127.0.0.1", 0)) as own:
         socket.create_connection(own.getsockname(), 5).close()
@@ -48,6 +53,7 @@ print("started", flush=True)
 attempt("inside", lambda: write(inside))
 attempt("outside", lambda: write(outside))
 attempt("secret", lambda: open(secret).read())
+attempt("settings", settings)
 attempt("called", lambda: socket.create_connection(("127.0.0.1", int(port)), 5).close())
 attempt("loopback", listen)
 """
@@ -130,6 +136,7 @@ def judge(strict: frozenset[str], private: frozenset[str], error: str) -> Probe:
         "outside": "a command can write outside its scope",
         "secret": "a command can read what is denied",
         "out": "a command can reach the network",
+        "settings": "a command can change the kernel's settings, because Codex runs as root",
     }
     if "started" not in strict:
         why = f"the sandbox runs no command at all: {error or 'no output'}"

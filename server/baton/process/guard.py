@@ -32,6 +32,11 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
+CLONE_NEWNS = 0x20000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 0x1, 0x20, 0x1000, 0x4000, 0x80000
+
+KERNEL_SETTINGS = b"/proc/sys"
+
 SETTLE_SECONDS = 0.05
 """A helper that is about to exit by itself is not something left behind."""
 
@@ -130,6 +135,24 @@ def prctl(option: int, value: int) -> None:
     """Linux process control; without effect on kernels that lack the option and on other systems."""
     if LINUX:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def protect_kernel_settings() -> None:
+    """Let this process and what it starts see the kernel's settings read-only; for root alone.
+
+    A sandbox does not take from root what the owner of a file may do, and root owns these: one of them names
+    a program that the kernel runs outside every sandbox. The rest of the machine sees them as before. Where
+    the mounts may not be changed, as in most containers, nothing happens; there they are read-only already.
+    """
+    if not LINUX or os.geteuid() != 0:
+        return
+    libc = ctypes.CDLL(None)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        return
+    # What is mounted elsewhere still shows here; what is mounted here shows nowhere else.
+    libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None)
+    if libc.mount(KERNEL_SETTINGS, KERNEL_SETTINGS, None, MS_BIND, None) == 0:
+        libc.mount(None, KERNEL_SETTINGS, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)
 
 
 class Options:
@@ -233,6 +256,7 @@ class Guard:
                 signal.signal(number, signal.SIG_DFL)
             for name in self.options.drop:
                 os.environ.pop(name, None)
+            protect_kernel_settings()
             os.execvp(self.options.argv[0], self.options.argv)
         except OSError as error:
             os.write(writer, str(error.errno).encode())
