@@ -214,6 +214,9 @@ class Guard:
             code, killer = 128 - code, -code
         counts = f"leftovers={leftovers} survivors={survivors}"
         self.report(f"ended exit={code} signal={killer} {counts} cause={self.cause}")
+        for number in ENDING_SIGNALS:
+            # One that comes while the interpreter shuts down would become our exit status.
+            signal.signal(number, signal.SIG_IGN)
         return code
 
     def listen(self) -> None:
