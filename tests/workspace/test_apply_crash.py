@@ -316,7 +316,7 @@ def test_a_journal_damaged_in_the_middle_is_said_and_left_alone(tmp_path: Path) 
     land(root, OLD, NEW, lambda name: None)
     (folder,) = journals(root, None)
     record = (folder / "journal").read_bytes()
-    (folder / "journal").write_bytes(b"0" + record[1:])
+    (folder / "journal").write_bytes(bytes([record[0] ^ 1]) + record[1:])
     with pytest.raises(StateUnavailable, match="damaged"):
         recover(folder)
     assert (folder / "slots").is_dir()

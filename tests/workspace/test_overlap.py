@@ -31,7 +31,7 @@ def scope_of(*allowed: str, forbidden: tuple[str, ...] = ()) -> Scope:
         ("*a*b*", "*b*a*"),
         ("[!a]?", "[!b]a"),
         ("**", "./x"),
-        ("README.md", "src/"),
+        ("**/README.md", "src/"),
         ("a/*/c", "a/b/*"),
         (".codex/", ".codex/rules"),
     ],
@@ -54,6 +54,8 @@ def test_scopes_that_could_meet_are_told_with_a_path_in_both(one: str, other: st
         ("a.py", "b.py"),
         ("parser.py", "*.md"),
         ("src/a.py", "src/b.py"),
+        ("README.md", "src/"),
+        ("src/", "docs/"),
         ("**", ".codex/"),
         ("a/b/**", "a/c/**"),
         ("./a?", "./a??"),
@@ -75,7 +77,7 @@ def test_a_real_path_is_preferred_as_the_example() -> None:
 
 
 def test_a_directory_that_is_named_like_a_file_is_seen_in_the_tree() -> None:
-    one, other = scope_of("*.py"), scope_of("README.md")
+    one, other = scope_of("*.py"), scope_of("**/README.md")
     assert overlap(one, other, [b"a.py", b"README.md"]) is None
     assert overlap(one, other, [b"odd.py/x", b"README.md"]) is not None
     assert overlap(one, other, [b"odd.py/README.md"]) == b"odd.py/README.md"

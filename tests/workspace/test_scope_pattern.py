@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.contract.errors import InvalidInput
+from baton.contract.task import Task
 from baton.workspace.pattern import read_pattern
+from baton.workspace.scope import read_scope
 
 
 class IgnoreOracle:
@@ -178,3 +180,12 @@ def test_an_unreadable_pattern_is_refused_in_one_line_that_names_it(pattern: str
     assert why in refusal.value.message
     assert refusal.value.message.startswith("forbiddenFiles: pattern ")
     assert "\n" not in refusal.value.message and refusal.value.message.isprintable()
+
+
+def test_a_plain_name_allows_only_the_top_but_forbids_and_hides_at_any_depth() -> None:
+    task = Task(objective="x", allowed_files=["src"], forbidden_files=["secret"], hidden_files=[".env"])
+    scope = read_scope(task)
+    assert scope.permits(b"src/a/b.py") is None
+    assert scope.permits(b"lib/src/a.py") is not None
+    assert scope.permits(b"src/a/secret") is not None
+    assert scope.hides(b"deep/down/.env")

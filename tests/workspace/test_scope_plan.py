@@ -72,8 +72,15 @@ def test_a_file_inside_an_allowed_directory_adds_nothing(tree: Path) -> None:
     assert made.enforcement is Enforcement.PREVENTED
 
 
-def test_a_bare_directory_name_is_writable_wherever_it_exists(tree: Path) -> None:
-    made = plan(tree, "src")
+def test_a_plain_name_is_that_path_at_the_top(tree: Path) -> None:
+    for text in ("src", "src/", "./src/"):
+        made = plan(tree, text)
+        assert shown(tree, made.write_dirs) == ["src"]
+        assert made.enforcement is Enforcement.PREVENTED
+
+
+def test_a_name_at_any_depth_is_writable_wherever_it_exists(tree: Path) -> None:
+    made = plan(tree, "**/src")
     assert shown(tree, made.write_dirs) == ["lib/src", "src"]
     assert made.enforcement is Enforcement.PREVENTED
     assert made.readings[0].reading.startswith("the name src at any depth")
@@ -81,7 +88,7 @@ def test_a_bare_directory_name_is_writable_wherever_it_exists(tree: Path) -> Non
 
 def test_a_bare_name_does_not_mean_what_lies_in_dependencies(tree: Path) -> None:
     (tree / "node_modules/x/src").mkdir(parents=True)
-    scope = read_scope(Task(objective="x", allowed_files=["src"]))
+    scope = read_scope(Task(objective="x", allowed_files=["**/src"]))
     made = plan_scope(scope, tree, skip=[tree / "node_modules"])
     assert shown(tree, made.write_dirs) == ["lib/src", "src"]
 
@@ -110,7 +117,7 @@ def test_roots_inside_others_are_collapsed_but_for_what_codex_protects(tree: Pat
 
 def test_forbidden_entries_stay_read_only_and_the_way_to_them_is_pinned(tree: Path) -> None:
     made = plan(tree, "src/", forbidden=("src/api/deep/secret",))
-    assert shown(tree, made.write_dirs) == ["lib/src", "src"]
+    assert shown(tree, made.write_dirs) == ["src"]
     assert shown(tree, made.readonly) == ["src/api/deep/secret"]
     assert shown(tree, made.pinned_dirs) == ["src/api", "src/api/deep"]
     assert made.enforcement is Enforcement.PREVENTED

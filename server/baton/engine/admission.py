@@ -18,6 +18,7 @@ from baton.contract.task import BatchCall, IntegrateMode, Mode, Task
 from baton.engine.blocking import blocking
 from baton.engine.house import House
 from baton.engine.machine import Machine
+from baton.engine.overlaps import overlapping_pairs, refuse_overlaps
 from baton.engine.plan import PlannedRoute, RunPlan
 from baton.ledger.ids import new_run_id
 from baton.ledger.records import JsonObject, NewEvent, RunRecord, TaskRecord
@@ -47,12 +48,18 @@ async def admit(house: House, call: BatchCall, session: Session) -> Admitted:
 
     Raises `InvalidInput` or `Unsupported`, one line, for the first fault; no run has been created then.
     """
-    site = await blocking(locate, _workspace(call, session), Git.find())
+    git = Git.find()
+    site = await blocking(locate, _workspace(call, session), git)
     policy = house.policy(site.workspace)
     tasks = [_with_role(task, policy) for task in _with_ids(call.tasks)]
     depends = _dependencies(tasks, call.mode)
     for task in tasks:
         _check_task(task, policy)
+    overlapping: list[tuple[str, str, str]] = []
+    if len(tasks) > 1 and not call.allow_overlap:
+        await blocking(refuse_overlaps, tasks, depends, site, git)
+    elif len(tasks) > 1:
+        overlapping = await blocking(overlapping_pairs, tasks, depends, site, git)
     machine = await Machine.open(house, session.launcher)
     if policy.enforcement.require_prevention and not machine.prevents:
         raise Unsupported(
@@ -68,7 +75,10 @@ async def admit(house: House, call: BatchCall, session: Session) -> Admitted:
             call.max_parallel or policy.concurrency.max_parallel, policy.concurrency.max_parallel
         ),
         hold_reason=_hold_reason(house, session, site.workspace),
-        notes=[f"{name}: {route.note}" for name, route in routes.items() if route.note],
+        notes=[
+            *(f"{name}: {route.note}" for name, route in routes.items() if route.note),
+            *(f"{one} and {other} may both change {path}" for one, other, path in overlapping),
+        ],
     )
     run_id = new_run_id()
     run = RunRecord(

@@ -82,6 +82,7 @@ def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> Permission
         cwd=place.cwd,
         workspace=ctx.site.workspace,
         scratch=(place.scratch,),
+        shells=(place.lease.worktree.slot, ctx.repo.path.parent),
         binary=ctx.machine.binary.path,
     )
     # Hidden files that are tracked also lie in the object store, so a worker with hidden files has no git.

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton.contract.calls import ControlCall, InspectCall, WaitCall
 from baton.contract.session import Session
-from baton.contract.task import BatchCall, CallOptions, Task, TaskCall
+from baton.contract.task import BatchCall, CallOptions, IntegrateMode, Task, TaskCall
 from baton.engine.admission import Admitted, admit, record
 from baton.engine.blocking import blocking
 from baton.engine.house import House
@@ -18,6 +18,10 @@ from baton.engine.present import present_run
 from baton.engine.recover import recover_all
 from baton.engine.steer import steer
 from baton.ledger.locks import FileLock
+from baton.ledger.records import TaskRecord
+from baton.verify.command import read_command
+from baton.workspace.scope import read_scope
+from baton.workspace.scope_plan import plan_scope
 
 RECOVERY_INTERVAL = 30.0
 """Seconds between two looks for runs whose runner died."""
@@ -45,9 +49,9 @@ class Service:
         given = {name: getattr(call, name) for name in call.model_fields_set}
         task = Task(**{name: value for name, value in given.items() if name in Task.model_fields})
         options = {name: value for name, value in given.items() if name in CallOptions.model_fields}
-        return await self.delegate(BatchCall(tasks=[task], **options), session)
+        return await self.delegate_tasks(BatchCall(tasks=[task], **options), session)
 
-    async def delegate(self, call: BatchCall, session: Session) -> dict[str, Any]:
+    async def delegate_tasks(self, call: BatchCall, session: Session) -> dict[str, Any]:
         """Run several tasks as one run; the same answers."""
         await self._recover()
         admitted = await admit(self.house, call, session)
@@ -118,12 +122,34 @@ class Service:
 
 def dry_run(admitted: Admitted) -> dict[str, Any]:
     """What a call would do, without doing it."""
-    return {
+    machine = admitted.machine
+    shown: dict[str, Any] = {
         "dryRun": True,
         "workspace": str(admitted.site.workspace),
-        "scope": "prevented" if admitted.machine.prevents else "detected",
-        "hold": admitted.plan.hold_reason or admitted.run.integrate.value == "hold",
-        "routes": {name: route.wire() for name, route in admitted.plan.routes.items()},
-        "checks": {task.task_id: len(task.contract.verification_commands) for task in admitted.tasks},
-        "dependsOn": {task.task_id: task.depends_on for task in admitted.tasks if task.depends_on},
+        "base": admitted.site.head,
+        "scope": "prevented" if machine.prevents else "detected",
+        "tasks": [_planned(admitted, task) for task in admitted.tasks],
+        "maxParallel": admitted.plan.max_parallel,
     }
+    if machine.why_detected:
+        shown["whyDetected"] = machine.why_detected
+    if admitted.run.integrate is IntegrateMode.HOLD:
+        shown["hold"] = admitted.plan.hold_reason or "the call asks to hold the result"
+    if admitted.plan.notes:
+        shown["notes"] = admitted.plan.notes
+    return shown
+
+
+def _planned(admitted: Admitted, task: TaskRecord) -> dict[str, Any]:
+    route = admitted.plan.routes[task.task_id]
+    plan = plan_scope(read_scope(task.contract), admitted.site.workspace, workspace=admitted.site.workspace)
+    shown: dict[str, Any] = {
+        "id": task.task_id,
+        "model": route.model,
+        "effort": route.effort,
+        "scope": [f"{one.pattern}: {one.reading} ({one.enforcement})" for one in plan.readings],
+        "checks": [read_command(command).shown for command in task.contract.verification_commands],
+    }
+    if task.depends_on:
+        shown["dependsOn"] = task.depends_on
+    return shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ async def run_checks(
     Ends early when the run is told to stop.
     """
     lease, links = await blocking(_check_out, ctx, commit)
-    scratch = ctx.scratch / f"check-{lease.worktree.name}"
+    scratch = Path(tempfile.mkdtemp(dir=ctx.scratch, prefix="check-"))
     results: list[CheckResult] = []
     try:
         for number, text in enumerate(commands, start=1):
@@ -46,6 +47,7 @@ async def run_checks(
                 person_root=ctx.site.root,
                 shared=tuple(Path(os.path.realpath(link)) for link in links if link.is_symlink()),
                 readable=(ctx.repo.path,),
+                shells=(ctx.repo.path.parent,),
             )
             result = await run_check(
                 read_command(text),

@@ -50,13 +50,13 @@ def honest(files: Mapping[str, str], checks: Sequence[str] = ()) -> tuple[Step, 
 
 
 def false_pass(files: Mapping[str, str], checks: Sequence[str] = ()) -> tuple[Step, ...]:
-    """Writes the files, runs nothing and claims that every check passed; asked to mend it, claims the same."""
+    """Writes the files, runs nothing, claims that every check passed, and claims it again when told."""
     claim = report(ClaimStatus.PASS, "Everything passes.", files=list(files), checks=checks)
     return (*(write(path, content) for path, content in files.items()), claim, claim)
 
 
 def escaping(files: Mapping[str, str], outside: str, content: str = "escaped\n") -> tuple[Step, ...]:
-    """Does its work, also tries to write `outside` its scope, and never mentions that, whatever it is told."""
+    """Does its work, also tries to write `outside` its scope, and never mentions that."""
     claim = report(ClaimStatus.PASS, "Wrote the files.", files=list(files))
     return (
         *(write(path, text) for path, text in files.items()),

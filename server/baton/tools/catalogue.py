@@ -11,7 +11,7 @@ from baton.contract.base import Wire
 from baton.contract.calls import ControlCall, InspectCall, WaitCall
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
-from baton.contract.task import TaskCall
+from baton.contract.task import BatchCall, TaskCall
 from baton.tools.schemas import input_schema
 
 
@@ -23,6 +23,8 @@ class Service(Protocol):
     """
 
     async def delegate_task(self, call: TaskCall, session: Session) -> dict[str, Any]: ...
+
+    async def delegate_tasks(self, call: BatchCall, session: Session) -> dict[str, Any]: ...
 
     async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]: ...
 
@@ -77,6 +79,21 @@ def tool_specs() -> tuple[ToolSpec, ...]:
             output=_result_schema(),
             read_only=False,
             # It changes files of the workspace; a worker talks to the model provider.
+            destructive=True,
+            idempotent=False,
+            open_world=True,
+        ),
+        ToolSpec(
+            name="delegate_tasks",
+            title="Delegate several tasks",
+            description=(
+                "Runs several bounded tasks as one run: parallel, sequential, or a graph by dependsOn. "
+                "Parallel scopes must be disjoint. Results that fit are applied together; the others are "
+                "held with the reason."
+            ),
+            arguments=BatchCall,
+            output=_result_schema(),
+            read_only=False,
             destructive=True,
             idempotent=False,
             open_world=True,

@@ -104,18 +104,20 @@ class Pattern:
         return frozenset(closed)
 
 
-def read_pattern(text: str, role: str) -> Pattern:
+def read_pattern(text: str, role: str, *, narrow: bool = False) -> Pattern:
     """Parse one pattern; `role` is how the task calls its list, for the message.
 
-    Raises `InvalidInput` with one line naming the pattern, why it is refused and what to write instead.
+    `narrow` reads a plain name (`src`, `src/`, `README.md`) as that path at the top of the workspace; without
+    it a plain name means any depth, as in gitignore. Raises `InvalidInput` with one line naming the pattern,
+    why it is refused and what to write instead.
     """
     try:
-        return _parse(text)
+        return _parse(text, narrow)
     except ValueError as fault:
         raise InvalidInput(f"{role}: pattern {_quoted(text)} {fault}") from None
 
 
-def _parse(text: str) -> Pattern:
+def _parse(text: str, narrow: bool) -> Pattern:
     _refuse_unreadable(text)
     body = text.rstrip(" ")
     if body.endswith("\\") and body != text:
@@ -132,6 +134,7 @@ def _parse(text: str) -> Pattern:
     spelled = body.encode().split(b"/")
     names = _without_repeats([None if name == b"**" else read_segment(name) for name in spelled])
     literals = [literal(name) for name in names]
+    anchored = anchored or (narrow and None not in literals)
     if len(names) == 1 and not anchored:
         names = _without_repeats([None, *names])
     fixed = anchored or len(literals) > 1

@@ -35,7 +35,7 @@ class PrivateRepository(PrivateGit):
         Raises `Unsupported` for a git that is too old, `StateUnavailable` when it cannot be made.
         """
         git = git or Git.find()
-        path = state.repos / f"{site.key}.git"
+        path = state.repos / site.key / "git"
         create(git, site, path)
         return cls(git=git, site=site, path=path, worktrees=state.worktrees, limits=limits or Limits())
 

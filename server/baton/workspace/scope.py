@@ -66,7 +66,8 @@ def read_scope(task: Task) -> Scope:
         raise InvalidInput(
             "allowedFiles: required, but empty; name what may change, or set changeIntent to forbidden"
         )
-    allowed = _read_all(task.allowed_files, "allowedFiles")
+    # A plain name is read so as to allow less and to forbid and hide more.
+    allowed = _read_all(task.allowed_files, "allowedFiles", narrow=True)
     for pattern in allowed:
         if any(name.lower() == NEVER_WRITABLE for name in pattern.literal_names):
             raise InvalidInput(f"allowedFiles: pattern {pattern.text!r} names .git, which is never writable")
@@ -83,5 +84,5 @@ def special_names(names: Iterable[bytes]) -> frozenset[bytes]:
     return frozenset(name for name in names if name in EXPLICIT_ONLY)
 
 
-def _read_all(texts: Sequence[str], role: str) -> tuple[Pattern, ...]:
-    return tuple(read_pattern(text, role) for text in dict.fromkeys(texts))
+def _read_all(texts: Sequence[str], role: str, *, narrow: bool = False) -> tuple[Pattern, ...]:
+    return tuple(read_pattern(text, role, narrow=narrow) for text in dict.fromkeys(texts))

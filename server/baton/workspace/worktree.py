@@ -35,6 +35,11 @@ class Worktree:
     """Its git directory, inside the private repository and out of a worker's reach."""
 
     @property
+    def slot(self) -> Path:
+        """The folder that holds this worktree and nothing else of ours: a sandbox can open it by itself."""
+        return self.root.parent
+
+    @property
     def index(self) -> Path:
         return self.admin / "index"
 
@@ -170,14 +175,14 @@ def make_walkable(folder: Path) -> None:
 
 
 def _named(repo: PrivateGit, name: str) -> Worktree:
-    root = repo.worktrees / name
+    root = repo.worktrees / name / name  # git names what it keeps of a worktree by the last part
     cwd = root / os.fsdecode(repo.site.prefix) if repo.site.prefix else root
     return Worktree(name=name, root=root, cwd=cwd, admin=repo.path / "worktrees" / name)
 
 
 def _register(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     _forget(worktree)
-    repo.worktrees.mkdir(parents=True, exist_ok=True, mode=0o700)
+    worktree.slot.mkdir(parents=True, exist_ok=True, mode=0o700)
     repo.run(["worktree", "add", "--force", "--detach", "--no-checkout", str(worktree.root), commit])
 
 
@@ -194,7 +199,7 @@ def _gitdir_text(worktree: Worktree) -> bytes:
 
 
 def _forget(worktree: Worktree) -> None:
-    remove_tree(worktree.root)
+    remove_tree(worktree.slot)
     remove_tree(worktree.admin)
 
 
