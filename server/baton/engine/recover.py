@@ -16,7 +16,7 @@ from baton.engine.evidence import shown, shown_changes, violations_of
 from baton.engine.house import House
 from baton.engine.life import resting_state
 from baton.ledger.locks import FileLock
-from baton.ledger.records import AttemptRecord, IntegrationRecord, NewEvent, RunRecord
+from baton.ledger.records import AttemptRecord, IntegrationRecord, JsonObject, NewEvent, RunRecord
 from baton.policy.model import Policy
 from baton.process.environment import RUN_MARKER
 from baton.process.tree import ProcessId, boot_id, end_processes, end_tree, processes_with_marker
@@ -102,7 +102,10 @@ def _take_in(house: House, run: RunRecord) -> None:
 
 
 def close_interrupted(house: House, run_id: str, why: str) -> None:
-    """Mark a run and its unfinished tasks as interrupted, with the reason."""
+    """Mark a run and its unfinished tasks as interrupted, with the reason.
+
+    What was asked of a run that rests already could not be done: it is answered with the reason.
+    """
     run = house.ledger.run(run_id)
     with house.ledger.transaction():
         for task in house.ledger.tasks(run_id):
@@ -121,7 +124,10 @@ def close_interrupted(house: House, run_id: str, why: str) -> None:
                 note=why,
                 event=NewEvent(kind="run.interrupted", data={"why": why}),
             )
-        house.ledger.answer_open_commands(run_id, {"state": house.ledger.run(run_id).state.value})
+        answer: JsonObject = {"state": house.ledger.run(run_id).state.value}
+        if run.state.at_rest:
+            answer["error"] = why
+        house.ledger.answer_open_commands(run_id, answer)
 
 
 def _end_processes(house: House, run_id: str) -> None:

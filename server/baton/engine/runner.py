@@ -60,6 +60,8 @@ async def _run(run_id: str, handle: int | None) -> int:
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(end_descendants)
+            for process in house.ledger.processes(run_id):
+                house.ledger.end_process(process.process_id, "ended")
             house.ledger.maintain()
             lock.release()
     return 0
@@ -67,7 +69,7 @@ async def _run(run_id: str, handle: int | None) -> int:
 
 async def _serve(house: House, run_id: str) -> None:
     house.ledger.run(run_id)
-    own = house.ledger.record_process(
+    house.ledger.record_process(
         ProcessRecord(
             run_id=run_id,
             kind="runner",
@@ -88,8 +90,7 @@ async def _serve(house: House, run_id: str) -> None:
                 raise
             log.error("run %s: %s", run_id, _reason(error), exc_info=not isinstance(error, BatonError))
         finally:
-            house.ledger.end_process(own, "ended")
-            house.ledger.answer_open_commands(run_id, {"state": house.ledger.run(run_id).state.value})
+            # What is asked from now on is for the next runner: an answer from here would be a promise.
             watchers.cancel_scope.cancel()
 
 
@@ -149,9 +150,9 @@ async def _work_off_commands(ctx: RunContext) -> None:
     """What was asked of a run at rest, in the order asked."""
     for command in ctx.house.ledger.take_commands(ctx.run_id, again=True):
         if command.action == "integrate":
-            names = _names(command)
-            run = await integrate_named(ctx, names)
-            ctx.house.ledger.answer_command(command.command_id, {"state": run.state.value})
+            await integrate_named(ctx, _names(command))
+        state = ctx.house.ledger.run(ctx.run_id).state
+        ctx.house.ledger.answer_command(command.command_id, {"state": state.value})
 
 
 def _names(command: CommandRecord) -> list[str]:

@@ -22,6 +22,11 @@ from baton.ledger.records import CommandState, NewEvent, RunRecord, TaskRecord
 ANSWER_SECONDS = 60.0
 """How long a runner has to answer; what was asked is done all the same."""
 
+LOCK_SECONDS = 15.0
+"""How long the runner of a run at rest may take to end."""
+
+_CANCELLED = "cancelled; what its workers had done is kept"
+
 
 def steer(house: House, call: ControlCall, session: Session) -> str:
     """Do what is asked; one line on what was done.
@@ -57,7 +62,11 @@ def _cancel(house: House, run: RunRecord) -> str:
     lock = FileLock(house.state.run_lock(run.run_id))
     if not lock.try_acquire():
         _ask_runner(house, run, "cancel", [])
-        return "cancelled; what its workers had done is kept"
+        run = house.ledger.run(run.run_id)
+        if run.state is not RunState.INTERRUPTED:
+            return _CANCELLED if run.state is RunState.CANCELLED else f"nothing to cancel: it is {run.state}"
+        # It stopped for a reason of its own just then; without its runner it can be closed.
+        lock.acquire(timeout=LOCK_SECONDS)
     try:
         # No runner: whatever it was doing is over, and what it left is taken in first, as far as possible.
         recover_run(house, run.run_id, give_up=True)
@@ -73,7 +82,7 @@ def _cancel(house: House, run: RunRecord) -> str:
             house.ledger.update_run(
                 run.run_id, state=RunState.CANCELLED, note="cancelled", event=NewEvent(kind="run.cancelled")
             )
-        return "cancelled; what its workers had done is kept"
+        return _CANCELLED
     finally:
         lock.release()
 
@@ -81,7 +90,10 @@ def _cancel(house: House, run: RunRecord) -> str:
 def _resume(house: House, run: RunRecord, session: Session) -> str:
     _may_change(house, run, session)
     lock = FileLock(house.state.run_lock(run.run_id))
-    if not lock.try_acquire():
+    if run.state.at_rest:
+        # The runner that brought it there may not have ended yet.
+        lock.acquire(timeout=LOCK_SECONDS)
+    elif not lock.try_acquire():
         return "it is at work"
     try:
         recover_run(house, run.run_id)
@@ -174,13 +186,15 @@ def _decide(
             if (not names or task.task_id in names) and new is not old:
                 house.ledger.update_task(run.run_id, task.task_id, outcome=TaskOutcome(integration=new))
         state = run.state
+        resting, integration = resting_state(house.ledger.tasks(run.run_id), None)
         if state in (RunState.HELD, RunState.DONE):
-            state, _ = resting_state(house.ledger.tasks(run.run_id), None)
+            state = resting
         elif not spared and not names:
             state = RunState.CANCELLED  # given up as a whole
         house.ledger.update_run(
             run.run_id,
             state=state,
+            integration=integration,
             # Part of a kept run may be discarded without giving up the rest.
             spared=spared or (run.spared and bool(names)),
             event=NewEvent(kind="run.kept" if spared else "run.discarded", data={"tasks": [*names]}),
