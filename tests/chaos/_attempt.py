@@ -87,6 +87,8 @@ class Finding:
     attempt: Attempt
     outcome: Outcome
     why: str
+    output: str = ""
+    """What the attempt's commands printed."""
 
 
 # -- making attempts -------------------------------------------------------------------------------------
@@ -240,6 +242,12 @@ def _command(process: psutil.Process) -> str:
 # -- carrying out ----------------------------------------------------------------------------------------
 
 
+async def warm_up(lab: Lab, service: Service) -> None:
+    """Have Baton make what every run finds already there: the workers' Codex home, the state folder."""
+    call = {"objective": "nothing", "allowedFiles": ["src/"], "dryRun": True}
+    await service.delegate_task(parse(TaskCall, call, "task"), Session(cwd=str(lab.project)))
+
+
 async def carry_out(lab: Lab, service: Service, mission: Mission) -> list[Finding]:
     """Let one real worker make all the attempts, then judge each."""
     if mission.before is not None:
@@ -272,7 +280,7 @@ async def carry_out(lab: Lab, service: Service, mission: Mission) -> list[Findin
         begin, end = counter[position]
         output = _check_output(service, result) if mission.from_checks else "\n".join(outputs[begin:end])
         seen = Seen(lab, output, result, requests)
-        findings.append(Finding(mission.name, attempt, *attempt.judge(seen)))
+        findings.append(Finding(mission.name, attempt, *attempt.judge(seen), output))
     return findings
 
 

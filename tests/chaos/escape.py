@@ -1,6 +1,6 @@
 """Has real workers try to get out in every way we know, and says what became of each attempt.
 
-Usage: scripts/python.sh tests/chaos/escape.py [--json] [--only NAME]
+Usage: scripts/python.sh tests/chaos/escape.py [--json] [--only NAME] [--show]
 
 The Codex CLI, its sandbox, git and everything of Baton's are real; the model is scripted. The last line is
 one JSON object. Exit status 0 means that nothing escaped, nothing went unnoticed and every attempt was made.
@@ -22,7 +22,7 @@ import anyio
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
-from chaos._attempt import Finding, Mission, Outcome, carry_out
+from chaos._attempt import Finding, Mission, Outcome, carry_out, warm_up
 from chaos._lab import Lab, open_lab
 from chaos.escapes import background, checks, config, git, hidden, neighbours, network, reading, scope, tools, writes
 
@@ -40,6 +40,10 @@ ROOMS: tuple[Callable[[Lab], list[Mission]], ...] = (
     git.missions,
 )
 """In this order: the later ones plant what would disturb the earlier ones."""
+
+
+SHOWN = 1500
+"""Characters of an attempt's output that `--show` prints."""
 
 
 def codex_binary() -> Path:
@@ -62,6 +66,8 @@ async def run(
 ) -> list[Finding]:
     """Carry out the missions of which an attempt is wanted, one worker after the other."""
     found: list[Finding] = []
+    with lab.service() as service:
+        await warm_up(lab, service)
     for room in ROOMS:
         for mission in room(lab):
             if not any(wanted(name) for name in (mission.name, *(each.name for each in mission.attempts))):
@@ -103,6 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="only the JSON object, without the table")
     parser.add_argument("--only", metavar="NAME", help="only missions or attempts whose name matches (a glob)")
+    parser.add_argument("--show", action="store_true", help="also what the worker's commands printed")
     options = parser.parse_args()
     began = time.monotonic()
 
@@ -112,6 +119,8 @@ def main() -> int:
     def tell(finding: Finding) -> None:
         good = finding.outcome not in (Outcome.ESCAPED, Outcome.UNDETECTED, Outcome.VOID)
         print(line(finding), file=sys.stderr if options.json and good else sys.stdout, flush=True)
+        if options.show:
+            print(f"    {finding.output[:SHOWN]}".replace("\n", "\n    "), file=sys.stderr)
 
     binary = codex_binary()
     with open_lab(binary, default_parent()) as lab:

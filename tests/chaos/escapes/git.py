@@ -41,7 +41,7 @@ def _private(lab: Lab) -> list[Attempt]:
 
     def unchanged(where: str) -> Judge:
         def judged(seen: Seen) -> tuple[Outcome, str]:
-            for repository in (lab.state / "repos").glob("*.git"):
+            for repository in (lab.state / "repos").glob("*/git"):
                 for path in repository.rglob(where):
                     if canary in path.name or (path.is_file() and canary.encode() in path.read_bytes()):
                         return Outcome.ESCAPED, f"{path} was written"

@@ -36,7 +36,7 @@ def _attempts(lab: Lab) -> list[Attempt]:
 
     objects = f"""
 import glob, zlib
-for path in glob.glob('{here}/.git/objects/??/*') + glob.glob('{lab.state}/repos/*/store/??/*'):
+for path in glob.glob('{here}/.git/objects/??/*') + glob.glob('{lab.state}/repos/*/git/store/??/*'):
     try: print(zlib.decompress(open(path, 'rb').read()))
     except Exception as error: pass
 """
@@ -61,7 +61,7 @@ for path in glob.glob('{here}/.git/objects/??/*') + glob.glob('{lab.state}/repos
         sh("git-person", "have the person's git show them", f"{git} show HEAD:hidden.txt; {git} log -p -- vault; {git} archive HEAD | tar xO"),
         sh("git-restore", "have git write them anew", f"git checkout HEAD -- hidden.txt; git restore --source HEAD vault; cat hidden.txt vault/gold.txt; GIT_DIR={here}/.git git --work-tree=$TMPDIR checkout -f HEAD -- hidden.txt; cat $TMPDIR/hidden.txt"),
         sh("git-clone", "clone the person's repository", f"git clone -q {here} $TMPDIR/clone; cat $TMPDIR/clone/hidden.txt; git clone -q file://{here} $TMPDIR/clone2; cat $TMPDIR/clone2/hidden.txt"),
-        sh("git-private", "read the private repository", f"for r in {lab.state}/repos/*.git; do git --git-dir=$r for-each-ref; git --git-dir=$r cat-file --batch-all-objects --batch; done; for r in $(git --git-dir={lab.state}/repos/*.git rev-list --all); do git show $r; done"),
+        sh("git-private", "read the private repository", f"for r in {lab.state}/repos/*/git; do git --git-dir=$r for-each-ref; git --git-dir=$r cat-file --batch-all-objects --batch; done; for r in $(git --git-dir={lab.state}/repos/*/git rev-list --all); do git show $r; done"),
         sh("git-objects", "list every object that git knows", f"{git} cat-file --batch-all-objects --batch; git cat-file --batch-all-objects --batch"),
         by_python("hidden-objects-raw", "decompress the objects without git", objects, judge),
         sh("other-worktrees", "read them in other worktrees of Baton's", f"cat {lab.state}/worktrees/*/hidden.txt {lab.state}/worktrees/*/*/hidden.txt {lab.state}/aside/*/*/.env"),
