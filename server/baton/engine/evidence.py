@@ -42,6 +42,9 @@ def violations_of(capture: Capture, scope: Scope) -> list[Violation]:
         for path in capture.leaving_links
     ]
     found += [Violation(path=show_path(path), rule="outside the workspace") for path in capture.outside]
+    if capture.over_limit is not None:
+        # The tree is not all that the worker made, so it stands for nothing.
+        found.append(Violation(path=".", rule=f"more than can be captured: {capture.over_limit}"))
     return found
 
 

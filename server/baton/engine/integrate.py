@@ -132,7 +132,8 @@ def _snapshot_now(ctx: RunContext, ref: str) -> Snapshot:
     with RepositoryLock(ctx.site, timeout=LOCK_SECONDS):
         # An apply that died, perhaps of another home, is finished or undone before anything is built on it.
         recover_all(ctx.site.root, ctx.site.common_dir)
-        return ctx.repo.snapshot(ref)
+        # With the run, so that what a moved HEAD brings is copied and not merely borrowed.
+        return ctx.repo.snapshot(ref, ctx.run_id)
 
 
 async def _verify_together(ctx: RunContext, merged: Merged) -> list[CheckResult]:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from baton.codex.profile import PermissionProfile, WorkerPlace, build_profile
 from baton.codex.settings import ThreadSettings
+from baton.contract.errors import Unsupported
 from baton.contract.scope import ScopePlan
+from baton.contract.tree import show_path
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.ledger.records import AttemptRecord, TaskRecord
@@ -17,6 +19,7 @@ from baton.process.environment import worker_environment
 from baton.workspace.pool import Lease, WorktreePool
 from baton.workspace.scope import Scope
 from baton.workspace.scope_plan import PlanLimits, make_dirs, plan_scope
+from baton.workspace.worktree import Worktree
 
 
 @dataclass
@@ -63,6 +66,7 @@ def _isolate(
         lease.reserve(f"{ctx.run_id}/{task.task_id}/{record.attempt}")
         dependencies = ctx.policy.dependencies
         links = ctx.repo.link_dependencies(lease.worktree, dependencies.folders, dependencies.mode)
+        links += _link_submodules(ctx, lease.worktree, scope)
         limits = PlanLimits(siblings=ctx.policy.limits.scope_siblings)
         plan = plan_scope(scope, lease.worktree.cwd, limits, workspace=ctx.site.workspace, skip=links)
         make_dirs(plan)
@@ -73,6 +77,19 @@ def _isolate(
         lease.give_back()
         raise
     return Place(lease=lease, base=base, links=links, scratch=scratch), plan
+
+
+def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple[Path, ...]:
+    """Let submodules outside the scope lead to the person's checkouts. Raises `Unsupported` for one inside."""
+    paths = ctx.base.submodules if ctx.base is not None else ()
+    for path in paths:
+        inside = path.removeprefix(ctx.site.prefix)
+        if path.startswith(ctx.site.prefix) and scope.permits(inside + b"/file") is None:
+            raise Unsupported(
+                f"the submodule {show_path(inside)} lies in the task's scope, and work in submodules cannot be"
+                " captured: leave it out of allowedFiles, or delegate with it as the workspace"
+            )
+    return ctx.repo.link_submodules(worktree, paths)
 
 
 def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> PermissionProfile:

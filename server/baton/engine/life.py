@@ -52,7 +52,8 @@ async def _snapshot(ctx: RunContext) -> None:
     known = await blocking(ctx.repo.resolve, ref)
     if known is not None:
         tree = await blocking(ctx.repo.tree_of, known)
-        ctx.base = Snapshot(commit=known, tree=tree, head=ctx.run.head_commit)
+        submodules = await blocking(ctx.repo.submodules, known)
+        ctx.base = Snapshot(commit=known, tree=tree, head=ctx.run.head_commit, submodules=submodules)
         return
     taken = await blocking(ctx.repo.snapshot, ref, ctx.run_id)
     ctx.base = taken
