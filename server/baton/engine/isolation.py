@@ -80,14 +80,14 @@ def _isolate(
 
 
 def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple[Path, ...]:
-    """Let submodules outside the scope lead to the person's checkouts. Raises `Unsupported` for one inside."""
+    """Let submodules lead to the person's checkouts. Raises `Unsupported` for one in the scope."""
     paths = ctx.base.submodules if ctx.base is not None else ()
     for path in paths:
         inside = path.removeprefix(ctx.site.prefix)
         if path.startswith(ctx.site.prefix) and scope.permits(inside + b"/file") is None:
             raise Unsupported(
-                f"the submodule {show_path(inside)} lies in the task's scope, and work in submodules cannot be"
-                " captured: leave it out of allowedFiles, or delegate with it as the workspace"
+                f"the submodule {show_path(inside)} lies in the task's scope, and work there cannot be captured:"
+                " leave it out of allowedFiles, or delegate with it as the workspace"
             )
     return ctx.repo.link_submodules(worktree, paths)
 
