@@ -86,8 +86,8 @@ def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple
         inside = path.removeprefix(ctx.site.prefix)
         if path.startswith(ctx.site.prefix) and scope.permits(inside + b"/file") is None:
             raise Unsupported(
-                f"the submodule {show_path(inside)} lies in the task's scope, and work there cannot be captured:"
-                " leave it out of allowedFiles, or delegate with it as the workspace"
+                f"the submodule {show_path(inside)} lies in the task's scope, and work there cannot be"
+                " captured: leave it out of allowedFiles, or delegate with it as the workspace"
             )
     return ctx.repo.link_submodules(worktree, paths)
 
