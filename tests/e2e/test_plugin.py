@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from baton.ledger.locks import is_held
 from baton.simulate import workers
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.request import Request
@@ -233,7 +234,7 @@ def test_nothing_is_applied_in_the_grace_time_after_the_session_ended(
     with installed.started_session(GO) as session:
         assert at_work.wait(60)
         session.kill()
-        session.wait(timeout=30)
+    wait_until_nobody_owns_it(installed)
     ended.set()
     run = wait_for_state(installed, "interrupted")
     assert installed.content() == before
@@ -265,6 +266,15 @@ def test_what_codex_copies_is_small_and_complete(installed: Installed) -> None:
     assert 0 < sum(files.values()) < 5_000_000
     names = {str(path.relative_to(installed.bundle)) for path in files}
     assert {"scripts/serve.py", "policy/policy.toml", "server/baton/engine/runner.py"} <= names
+
+
+def wait_until_nobody_owns_it(installed: Installed, seconds: float = 30.0) -> None:
+    """Return when the server of the session that started the only run has ended."""
+    (lock,) = (installed.state / "locks").glob("owner-*.lock")
+    until = time.monotonic() + seconds
+    while is_held(lock):
+        assert time.monotonic() < until, "the server outlives its session"
+        threading.Event().wait(0.02)
 
 
 def wait_for_state(installed: Installed, state: str, seconds: float = 30.0) -> str:

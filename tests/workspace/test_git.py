@@ -51,7 +51,7 @@ def test_a_command_beyond_its_deadline_is_ended_with_its_children(fake, tmp_path
     with pytest.raises(GitFailed, match="did not end within"):
         git.theirs(["status"], cwd=tmp_path, timeout=3)
     state = subprocess.run(["ps", "-o", "stat=", "-p", pid.read_text()], capture_output=True, text=True)
-    assert state.stdout.strip() in ("", "Z", "Zs")
+    assert state.stdout.strip()[:1] in ("", "Z")
 
 
 def test_output_beyond_the_limit_is_cut_and_the_command_ended(fake, tmp_path):
