@@ -16,6 +16,7 @@ import pytest
 from baton.contract.errors import Busy, StateUnavailable
 from baton.contract.states import RunState, TaskState
 from baton.ledger import database, opening
+from baton.ledger.faults import mark_of_damage
 from baton.ledger.locks import FileLock
 from baton.ledger.migrations import MIGRATIONS
 from baton.ledger.records import AttemptRecord, NewEvent
@@ -352,3 +353,23 @@ def test_files_of_the_database_are_private_under_any_umask(
     names = ("baton.sqlite3", "baton.sqlite3-shm", "baton.sqlite3-wal", "baton.sqlite3.created")
     modes = ast.literal_eval(told.stdout)
     assert modes == dict.fromkeys(names, "0o600")
+
+
+def test_an_examination_beside_an_open_ledger_does_not_cut_it_off_from_the_others(
+    ledger: Ledger, state: StateFolder, program_env: dict[str, str]
+) -> None:
+    ledger.create_run(a_run(), [])
+    mark_of_damage(state.database).touch()
+    with Ledger.open(state):  # looks at the whole database, in this very process
+        pass
+    other = (
+        "from baton.ledger.state import StateFolder\n"
+        "from baton.ledger.store import Ledger\n"
+        "with Ledger.open(StateFolder.find()) as ledger:\n"
+        "    ledger.append_event('rabcdefgh', 'elsewhere')\n"
+    )
+    subprocess.run([sys.executable, "-c", other], env=program_env, check=True)
+    ledger.append_event(RUN, "here")
+    subprocess.run([sys.executable, "-c", other], env=program_env, check=True)
+    assert [event.kind for event in ledger.events(RUN)] == ["elsewhere", "here", "elsewhere"]
+    assert database.wal_of(state.database).exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from baton.contract.errors import StateUnavailable
@@ -135,8 +135,11 @@ def _refuse_vanished(state: StateFolder) -> None:
 
 
 def _create_or_migrate(database: Path) -> None:
-    # Made by us first, so that it and the files SQLite puts beside it are 0600 under any umask.
-    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    # Made by us first, so that it and the files SQLite puts beside it are 0600 under any umask. One that
+    # exists is opened by SQLite alone: closing it again would drop the locks of all connections of this
+    # process, and whoever then believes to be the last one out deletes the log under them.
+    with suppress(FileExistsError):
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(connect(database)) as db:
         db.execute("BEGIN IMMEDIATE")
         try:
