@@ -54,7 +54,7 @@ def plan(tree: Path, *allowed: str, **lists: list[str]) -> ScopePlan:
     return made
 
 
-def succeeds(codex: Path, tree: Path, made: ScopePlan, script: str) -> bool:
+def succeeds(codex: Path, tree: Path, made: ScopePlan, script: str, cwd: Path | None = None) -> bool:
     entries: list[dict[str, object]] = [
         {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
         *({"path": {"type": "path", "path": str(path)}, "access": "write"} for path in made.writable_roots),
@@ -71,11 +71,11 @@ def succeeds(codex: Path, tree: Path, made: ScopePlan, script: str) -> bool:
             "file_system": {"type": "restricted", "entries": entries},
             "network": "restricted",
         },
-        "sandboxCwd": tree.as_uri(),
+        "sandboxCwd": (cwd or tree).as_uri(),
     }
     argv = [codex, "sandbox", "--sandbox-state-json", json.dumps(state), "--", "sh", "-c", script]
     done = subprocess.run(
-        argv, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+        argv, cwd=cwd or tree, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
     )
     return done.returncode == 0
 
@@ -129,3 +129,22 @@ def test_hidden_files_cannot_be_read(codex: Path, tree: Path) -> None:
     for attempt in ("cat key.pem", "cat src/inner.pem", "cat docs/x.md", "cat src/api/deep/secret"):
         assert not succeeds(codex, tree, made, attempt), attempt
     assert succeeds(codex, tree, made, "cat src/api/x.py src/a.py")
+
+
+@pytest.mark.parametrize("hidden", [["api/"], ["*/api/"], ["s*/a*/deep/*"], ["**/deep/", "*.pem"]])
+def test_a_command_that_starts_in_a_hidden_folder_reads_nothing_of_it(
+    codex: Path, tree: Path, hidden: list[str]
+) -> None:
+    made = plan(tree, "docs/", hidden_files=hidden)
+    inside = tree / "src/api/deep"
+    for attempt in ("cat secret", f"cat {inside}/secret", "cd .. && cat deep/secret"):
+        assert not succeeds(codex, tree, made, attempt, cwd=inside), attempt
+    assert succeeds(codex, tree, made, "cat src/a.py")
+
+
+def test_a_hidden_folder_and_a_pattern_that_matches_in_it_can_both_be_had(codex: Path, tree: Path) -> None:
+    (tree / "src/api/key.pem").write_text("secret")
+    made = plan(tree, "docs/", hidden_files=["./src/api/", "*.pem"])
+    for attempt in ("cat src/api/x.py", "cat src/api/key.pem", "cat key.pem"):
+        assert not succeeds(codex, tree, made, attempt), attempt
+    assert succeeds(codex, tree, made, "cat src/a.py")
