@@ -12,7 +12,6 @@ from baton.workspace.glob import ANY_NAME, denial_glob
 from baton.workspace.pattern import Pattern
 from baton.workspace.scope import NEVER_WRITABLE, Scope
 
-
 MAX_VISITED = 50_000
 """Entries looked at in one folder; what lies beyond is hidden by the globs alone."""
 
