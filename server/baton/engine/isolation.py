@@ -19,6 +19,7 @@ from baton.process.environment import worker_environment
 from baton.workspace.pool import Lease, WorktreePool
 from baton.workspace.scope import Scope
 from baton.workspace.scope_plan import PlanLimits, make_dirs, plan_scope
+from baton.workspace.stores import git_stores
 from baton.workspace.worktree import Worktree
 
 
@@ -94,21 +95,27 @@ def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple
 
 def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> PermissionProfile:
     """The sandbox of one attempt: its scope, and out of sight what is none of a worker's business."""
+    # Hidden files that are tracked also lie in the object stores, so a worker with hidden files has no git.
+    hides = bool(plan.hidden_paths or plan.hidden_globs)
+    repository = () if hides else (ctx.repo.path,)
     where = WorkerPlace(
         worktree=place.root,
         cwd=place.cwd,
         workspace=ctx.site.workspace,
         scratch=(place.scratch,),
-        shells=(place.lease.worktree.slot, ctx.repo.path.parent),
+        shells=(place.lease.worktree.slot, *(path.parent for path in repository)),
         binary=ctx.machine.binary.path,
     )
-    # Hidden files that are tracked also lie in the object store, so a worker with hidden files has no git.
-    hides = bool(plan.hidden_paths or plan.hidden_globs)
     return build_profile(
         plan,
         where,
-        denied=(*ctx.machine.home.secrets, ctx.house.codex_home, ctx.house.state.root),
-        readable=() if hides else (ctx.repo.path,),
+        denied=(
+            *ctx.machine.home.secrets,
+            ctx.house.codex_home,
+            ctx.house.state.root,
+            *(git_stores(ctx.site) if hides else ()),
+        ),
+        readable=repository,
         session=ctx.session,
         network_hosts=ctx.policy.network.worker_hosts,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 
 from baton.contract.errors import BatonError
-from baton.contract.evidence import AttemptResult, CheckStatus
+from baton.contract.evidence import AttemptResult, CheckResult, CheckStatus
 from baton.contract.states import TaskState, Verdict
 from baton.contract.tree import show_path
 from baton.engine.attempt import attempt, finish, is_captured
@@ -63,7 +63,7 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
         result = await _carry(ctx, task, record)
         following = _following(ctx, task, result)
         while following is not None and not ctx.stop.asked:
-            record = _start(ctx, task, _after(ctx, record, result, following))
+            record = _start(ctx, task, _after(ctx, task, record, result, following))
             result = await _carry(ctx, task, record)
             following = _following(ctx, task, result)
     except Skipped as why:
@@ -87,12 +87,24 @@ def _following(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> Foll
     return follow_up(result, past)
 
 
-def _after(ctx: RunContext, last: AttemptRecord, result: AttemptResult, following: FollowUp) -> AttemptRecord:
+def _told(task: TaskRecord, check: CheckResult) -> str:
+    """What the worker learns of a failing check."""
+    if task.contract.hidden_files:
+        # A check may read what is hidden, and the worker has a say in what it prints.
+        return (
+            f"{check.detail or check.status.value} (its output is not shown: the task hides files from you)"
+        )
+    return check.tail or check.detail or ""
+
+
+def _after(
+    ctx: RunContext, task: TaskRecord, last: AttemptRecord, result: AttemptResult, following: FollowUp
+) -> AttemptRecord:
     """The attempt that goes on from where the last one left its tree."""
     data: JsonObject = {"why": following.why, "treeFrom": result.evidence.commit}
     if following.kind is AttemptKind.REPAIR:
         failing = [check for check in result.evidence.checks if check.status is not CheckStatus.PASSED]
-        data["failures"] = [[check.command, check.tail or check.detail or ""] for check in failing]
+        data["failures"] = [[check.command, _told(task, check)] for check in failing]
     return AttemptRecord(
         run_id=last.run_id,
         task_id=last.task_id,
