@@ -149,8 +149,10 @@ class Installed:
         return ("exec", "--json", *(("-s", "workspace-write") if writable else ()))
 
 
-def install(binary: Path, model: ScriptedModel, root: Path, *, built: bool = True) -> Installed:
-    """Install the plugin as a person does: marketplace, then plugin.
+def install(
+    binary: Path, model: ScriptedModel, root: Path, *, built: bool = True, checkout: Path | None = None
+) -> Installed:
+    """Install the plugin as a person does, from a clean checkout: marketplace, then plugin.
 
     The full server runs in this test's own Python from the installed copy; with `built` false nothing names
     one, so that the first call builds the environment.
@@ -160,12 +162,18 @@ def install(binary: Path, model: ScriptedModel, root: Path, *, built: bool = Tru
     env |= {"CODEX_HOME": str(installed.home), "BATON_STATE": str(installed.state)}
     write_simulated_home(installed.home, model.port)
     _make_project(installed)
-    checkout = files_of_a_clone(root / "checkout")
-    installed.codex("plugin", "marketplace", "add", str(checkout))
+    marketplace = checkout or files_of_a_clone(root / "checkout")
+    installed.codex("plugin", "marketplace", "add", str(marketplace))
     installed.codex("plugin", "add", "baton@baton", "--json")
     if built:
         env["BATON_RUNTIME"] = str(_own_python(root / "own-python", installed.bundle / "server"))
     return installed
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder, git's own aside."""
+    files = (path for path in folder.rglob("*") if ".git" not in path.relative_to(folder).parts)
+    return sum(path.stat().st_size for path in files if path.is_file())
 
 
 def policy(installed: Installed, text: str) -> None:

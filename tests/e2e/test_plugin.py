@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -24,10 +25,12 @@ from e2e.plugin_session import (
     TOOL_NAMES,
     Installed,
     answers,
+    files_of_a_clone,
     install,
     policy,
     requests_of,
     script,
+    size_of,
     supervise,
     told,
     tool,
@@ -262,10 +265,33 @@ def test_with_nothing_built_the_first_call_builds_from_the_registries_and_is_ser
 
 
 def test_what_codex_copies_is_small_and_complete(installed: Installed) -> None:
-    files = {path: path.stat().st_size for path in installed.bundle.rglob("*") if path.is_file()}
-    assert 0 < sum(files.values()) < 5_000_000
-    names = {str(path.relative_to(installed.bundle)) for path in files}
+    assert 0 < size_of(installed.bundle) < 5_000_000
+    names = {str(path.relative_to(installed.bundle)) for path in installed.bundle.rglob("*")}
     assert {"scripts/serve.py", "policy/policy.toml", "server/baton/engine/runner.py"} <= names
+
+
+@pytest.mark.long
+def test_a_clean_clone_plays_the_demonstration_with_an_empty_home_and_stays_small(
+    codex_binary: Path, model: ScriptedModel, test_root: Path
+) -> None:
+    checkout = files_of_a_clone(test_root / "checkout")
+    home = test_root / "empty"
+    home.mkdir()
+    foreign = ("CODEX_HOME", "BATON_STATE")
+    env = {name: value for name, value in os.environ.items() if name not in foreign} | {"HOME": str(home)}
+    played = subprocess.run(
+        ["sh", checkout / "scripts" / "demo.sh"],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert played.returncode == 0, played.stderr
+    assert "SIMULATED" in played.stdout
+    for seen in ("caught:", "prevented:", "verified on the tree", "the total is right"):
+        assert seen in played.stdout
+    installed = install(codex_binary, model, test_root / "codex", checkout=checkout)
+    assert 0 < size_of(installed.bundle) < 5_000_000
 
 
 def wait_until_nobody_owns_it(installed: Installed, seconds: float = 30.0) -> None:

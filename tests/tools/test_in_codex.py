@@ -15,6 +15,7 @@ import pytest
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import javascript, say
+from baton.tools.catalogue import tool_specs
 
 pytestmark = pytest.mark.codex
 
@@ -23,7 +24,7 @@ text(JSON.stringify(ALL_TOOLS.map(tool => tool.name).filter(name => name.startsW
 text(JSON.stringify(await tools.mcp__baton__inspect_run({runId: "r1"})));
 """
 
-TOOLS = ["control_run", "delegate_task", "inspect_run", "wait_run"]
+TOOLS = sorted(spec.name for spec in tool_specs())
 
 
 @pytest.fixture
