@@ -44,7 +44,7 @@ class WaitCall(Wire):
 
 
 class InspectCall(Wire):
-    """Arguments of `inspect_run`; `offset` and `limit` count bytes of text, or entries of a list."""
+    """Arguments of `inspect_run`; `offset` counts bytes of text or entries of a list, `limit` bytes."""
 
     run_id: RunId
     what: InspectWhat = InspectWhat.SUMMARY

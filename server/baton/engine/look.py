@@ -11,16 +11,26 @@ from baton.contract.errors import InvalidInput, NotFound
 from baton.engine.house import House
 from baton.engine.plan import RunPlan
 from baton.engine.present import present_run, present_task
+from baton.engine.shorten import fit, size
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
 from baton.workspace.git import Git
 from baton.workspace.locate import locate
 from baton.workspace.repository import PrivateRepository
 
+MAX_ENTRY = 3_000
+"""Bytes of one task in a handoff."""
+
+MAX_NOTES = 10
+
+MAX_GROWTH = 1_000
+"""Bytes by which escaping may make a text longer than `limit`."""
+
 
 def look(house: House, call: InspectCall) -> dict[str, Any]:
     """Answer one `inspect_run`. Raises `NotFound` for unknown ids, `InvalidInput` for a bad question.
 
-    Text is cut to `limit` bytes from `offset`; lists to entries that fit. `nextOffset` says where to go on.
+    Text is cut to `limit` bytes from `offset`; of a list come the entries from number `offset` that fit into
+    as many bytes. `nextOffset` says where to go on.
     """
     run = house.ledger.run(call.run_id)
     tasks = house.ledger.tasks(call.run_id)
@@ -40,9 +50,9 @@ def look(house: House, call: InspectCall) -> dict[str, Any]:
         case InspectWhat.TIMELINE:
             return known | _text(_timeline(house, run), call)
         case InspectWhat.USAGE:
-            return known | {"tasks": _usage(house, run, chosen)}
+            return known | _entries("tasks", _usage(house, run, chosen), call)
         case InspectWhat.HANDOFF:
-            return known | _handoff(house, run, tasks)
+            return known | _handoff(house, run, call, tasks)
 
 
 def attempt_counts(house: House, run_id: str) -> dict[str, int]:
@@ -74,7 +84,7 @@ def _summary(house: House, run: RunRecord, tasks: list[TaskRecord], call: Inspec
     if call.task_id is None:
         return present_run(run, tasks, counts)
     task = _chosen(run, tasks, call.task_id)[0]
-    return {"runId": run.run_id, **present_task(task, counts.get(task.task_id, 0))}
+    return fit({"runId": run.run_id, **present_task(task, counts.get(task.task_id, 0))})
 
 
 def _attempt(house: House, run: RunRecord, task: TaskRecord, number: int | None) -> AttemptRecord | None:
@@ -147,10 +157,10 @@ def _events(house: House, run: RunRecord, call: InspectCall) -> dict[str, Any]:
             | event.data,
             ensure_ascii=False,
         )
-        if lines and len(line) + 1 > room:
+        if lines and size(line) > room:
             break
         lines.append(line)
-        after, room = event.seq, room - len(line) - 1
+        after, room = event.seq, room - size(line)
     more = after < house.ledger.last_seq(run.run_id)
     return {"text": "\n".join(lines)} | ({"nextOffset": after} if more and lines else {})
 
@@ -181,7 +191,7 @@ def _usage(house: House, run: RunRecord, tasks: list[TaskRecord]) -> list[dict[s
     return shown
 
 
-def _handoff(house: House, run: RunRecord, tasks: list[TaskRecord]) -> dict[str, Any]:
+def _handoff(house: House, run: RunRecord, call: InspectCall, tasks: list[TaskRecord]) -> dict[str, Any]:
     """What another session needs to go on with this run."""
     plan = RunPlan.model_validate(run.options)
     counts = attempt_counts(house, run.run_id)
@@ -190,13 +200,23 @@ def _handoff(house: House, run: RunRecord, tasks: list[TaskRecord]) -> dict[str,
         "base": run.base_commit,
         "head": run.head_commit,
         "integrate": run.integrate.value,
-        "notes": plan.notes,
-        "tasks": [
-            {"objective": task.contract.objective[:400], "allowedFiles": task.contract.allowed_files}
-            | present_task(task, counts.get(task.task_id, 0))
-            for task in tasks
-        ],
+        "notes": plan.notes[:MAX_NOTES],
+        **_entries("tasks", [_handed_over(task, counts) for task in tasks], call),
     }
+
+
+def _handed_over(task: TaskRecord, counts: dict[str, int]) -> dict[str, Any]:
+    asked = {"objective": task.contract.objective[:400], "allowedFiles": task.contract.allowed_files}
+    return fit(asked | present_task(task, counts.get(task.task_id, 0)), MAX_ENTRY)
+
+
+def _entries(name: str, entries: list[dict[str, Any]], call: InspectCall) -> dict[str, Any]:
+    """As many of the entries from `offset` on as fit, at least one."""
+    end, room = call.offset, call.limit
+    while end < len(entries) and (room >= size(entries[end]) or end == call.offset):
+        room -= size(entries[end])
+        end += 1
+    return {name: entries[call.offset : end]} | ({"nextOffset": end} if end < len(entries) else {})
 
 
 def _text(text: str, call: InspectCall) -> dict[str, Any]:
@@ -209,8 +229,17 @@ def _text(text: str, call: InspectCall) -> dict[str, Any]:
         end -= 1
     if end <= call.offset:
         end = min(call.offset + 4, len(data))
-    shown: dict[str, Any] = {"text": data[call.offset : end].decode("utf-8", "ignore")}
+    # Control characters and quotes grow on the wire.
+    while end - call.offset > 8 and size(_window(data, call.offset, end)) > call.limit + MAX_GROWTH:
+        end = call.offset + (end - call.offset) * 3 // 4
+        while data[end] & 0xC0 == 0x80:
+            end -= 1
+    shown: dict[str, Any] = {"text": _window(data, call.offset, end)}
     if end < len(data):
         shown["nextOffset"] = end
         shown["bytes"] = len(data)
     return shown
+
+
+def _window(data: bytes, begin: int, end: int) -> str:
+    return data[begin:end].decode("utf-8", "ignore")

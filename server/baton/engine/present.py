@@ -9,6 +9,7 @@ from baton.contract.states import Enforcement, Integration, RunState, TaskState,
 from baton.contract.task import ResultDetail
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
+from baton.engine.shorten import MAX_ANSWER, fit, size
 from baton.ledger.records import RunRecord, TaskRecord
 
 MAX_SUMMARY = 200
@@ -16,6 +17,8 @@ MAX_REASON = 300
 MAX_REASONS = 5
 MAX_CHANGES = 12
 MAX_TAIL = 700
+MAX_WHY = (160, 60, 0)
+"""Characters of the reason in a task's line; the more tasks, the shorter."""
 
 _LETTER = {"added": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "type": "T"}
 
@@ -28,7 +31,7 @@ def present_single(run: RunRecord, task: TaskRecord, attempts: int) -> dict[str,
     if run.note:
         result["note"] = _cut(run.note, MAX_REASON)
     result["next"] = next_step(run, [task])
-    return result
+    return fit(result)
 
 
 def present_task(task: TaskRecord, attempts: int, *, full: bool = False) -> dict[str, Any]:
@@ -134,12 +137,19 @@ def present_run(run: RunRecord, tasks: list[TaskRecord], attempts: dict[str, int
     shown: dict[str, Any] = {"runId": run.run_id, "state": run.state.value}
     if run.note:
         shown["note"] = _cut(run.note, MAX_REASON)
-    shown["tasks"] = [_line(task) for task in tasks]
     shown["next"] = next_step(run, tasks)
-    return shown
+    for most in MAX_WHY:
+        shown["tasks"] = [_line(task, most) for task in tasks]
+        if size(shown) <= MAX_ANSWER:
+            return shown
+    kinds = [str(task.verdict or task.state) for task in tasks]
+    shown["counts"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    # What went as it should is the least news.
+    shown["tasks"] = [_line(task, MAX_WHY[0]) for task in tasks if task.verdict is not Verdict.VERIFIED]
+    return fit(shown)
 
 
-def _line(task: TaskRecord) -> dict[str, Any]:
+def _line(task: TaskRecord, most: int) -> dict[str, Any]:
     line: dict[str, Any] = {"id": task.task_id}
     if task.verdict is None:
         line["state"] = task.state.value
@@ -147,10 +157,10 @@ def _line(task: TaskRecord) -> dict[str, Any]:
         line["verdict"] = task.verdict.value
     if task.outcome.integration is not None:
         line["integration"] = task.outcome.integration.value
-    if task.verdict not in (None, Verdict.VERIFIED) or task.state is TaskState.SKIPPED:
-        line["why"] = _cut("; ".join(task.reasons[:2]), 160)
-    elif task.outcome.detail:
-        line["why"] = _cut(task.outcome.detail, 160)
+    troubled = task.verdict not in (None, Verdict.VERIFIED) or task.state is TaskState.SKIPPED
+    why = "; ".join(task.reasons[:2]) if troubled else task.outcome.detail
+    if why and most:
+        line["why"] = _cut(why, most)
     return line
 
 

@@ -16,6 +16,7 @@ from baton.engine.look import attempt_counts, look
 from baton.engine.owner import Ownership
 from baton.engine.present import present_run
 from baton.engine.recover import recover_all
+from baton.engine.shorten import fit
 from baton.engine.steer import steer
 from baton.ledger.locks import FileLock
 from baton.ledger.records import TaskRecord
@@ -137,7 +138,7 @@ def dry_run(admitted: Admitted) -> dict[str, Any]:
         shown["hold"] = admitted.plan.hold_reason or "the call asks to hold the result"
     if admitted.plan.notes:
         shown["notes"] = admitted.plan.notes
-    return shown
+    return fit(shown)
 
 
 def _planned(admitted: Admitted, task: TaskRecord) -> dict[str, Any]:
