@@ -11,7 +11,7 @@ from typing import Self
 from baton.ledger.artifacts import Artifacts
 from baton.ledger.state import StateFolder
 from baton.ledger.store import Ledger
-from baton.policy.load import load_policy
+from baton.policy.load import load_policy, person_home
 from baton.policy.model import Policy
 
 
@@ -34,8 +34,7 @@ class House:
     @property
     def codex_home(self) -> Path:
         """The person's own Codex home."""
-        named = self.env.get("CODEX_HOME")
-        return Path(named) if named else Path(self.env.get("HOME") or Path.home()) / ".codex"
+        return person_home(self.env)
 
     def policy(self, workspace: Path) -> Policy:
         """The policy in force for a workspace. Raises `InvalidInput`."""

@@ -27,7 +27,15 @@ _WORDING = (
 """Pydantic's words, and those of a person who writes TOML."""
 
 
-def refusal(faults: Iterable[tuple[Path, str]]) -> InvalidInput:
+class PolicyRefused(InvalidInput):
+    """Raised for a policy with faults. The message tells the first few, `lines` all of them, one each."""
+
+    def __init__(self, message: str, lines: Iterable[str]) -> None:
+        super().__init__(message)
+        self.lines = tuple(lines)
+
+
+def refusal(faults: Iterable[tuple[Path, str]]) -> PolicyRefused:
     """The error for faults given as file and text; a file is named once, and only the first few are told."""
     told = list(dict.fromkeys(faults))
     by_file: dict[Path, list[str]] = {}
@@ -36,7 +44,7 @@ def refusal(faults: Iterable[tuple[Path, str]]) -> InvalidInput:
     parts = [f"{file}: " + "; ".join(texts) for file, texts in by_file.items()]
     if len(told) > _MOST:
         parts.append(f"and {len(told) - _MOST} more")
-    return InvalidInput("; ".join(parts))
+    return PolicyRefused("; ".join(parts), (f"{file}: {text}" for file, text in told))
 
 
 def fault_path(fault: ErrorDetails) -> KeyPath:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,18 +26,29 @@ class LayeredPolicy:
     origins: Mapping[KeyPath, Origin]
     """By key, such as `("deadlines", "idle_seconds")`; a table's is the file that first has it."""
 
+    def origin(self, key: str) -> Origin:
+        """Where the value of a dotted key comes from, such as `deadlines.idle_seconds`."""
+        return _origin(self.origins, tuple(key.split(".")))
+
     def values(self) -> Iterator[tuple[str, Any, Origin]]:
         """Every key with its value and origin, table by table."""
         for path, value in _leaves(self.policy.model_dump(mode="json")):
             yield shown_key(path), value, _origin(self.origins, path)
 
 
-def load_policy(codex_home: Path | None, project: Path | None) -> Policy:
+def person_home(env: Mapping[str, str] | None = None) -> Path:
+    """The person's own Codex home, which holds their policy; `env` is this process's when None."""
+    env = os.environ if env is None else env
+    named = env.get("CODEX_HOME")
+    return Path(named) if named else Path(env.get("HOME") or Path.home()) / ".codex"
+
+
+def load_policy(codex_home: Path | None, project: Path | None, bundle: Path | None = None) -> Policy:
     """The policy in force for a person's Codex home and a project's folder; None leaves that layer out.
 
     Raises `InvalidInput`, one line that names file, key and what is expected, for any fault in any layer.
     """
-    return load_layers(codex_home, project).policy
+    return load_layers(codex_home, project, bundle).policy
 
 
 def load_layers(codex_home: Path | None, project: Path | None, bundle: Path | None = None) -> LayeredPolicy:
