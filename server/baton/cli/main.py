@@ -17,6 +17,7 @@ class _Commands(click.Group):
 
     _PLACES = {
         "policy": ("baton.cli.policy", "policy"),
+        "models": ("baton.cli.models", "models"),
         "runs": ("baton.cli.runs", "runs"),
         "demo": ("baton.cli.demo", "demo"),
         "gc": ("baton.cli.gc", "gc"),

@@ -86,7 +86,7 @@ def resolve_tier(policy: Policy, tier: str, catalogue: Sequence[ModelEntry]) -> 
 def nearest_effort(asked: str, model: ModelEntry) -> EffortChoice:
     """`asked`, or what is nearest to it below, or the lowest there is; never an effort that delegates.
 
-    Raises `InvalidInput` for an effort that nobody knows.
+    Raises `InvalidInput` for an effort that nobody knows, and for a model that can only delegate.
     """
     usable = [effort for effort in model.efforts if effort != DELEGATING_EFFORT]
     if asked in usable:
@@ -95,6 +95,10 @@ def nearest_effort(asked: str, model: ModelEntry) -> EffortChoice:
         hint = nearest(asked, usable or EFFORTS)
         advice = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(usable or EFFORTS)
         raise InvalidInput(f"effort: {model.slug} has no effort {asked!r}; {advice}")
+    if model.efforts and not usable:
+        raise InvalidInput(
+            f"effort: {model.slug} only has {DELEGATING_EFFORT}, which would make the worker delegate"
+        )
     if not usable:
         return EffortChoice(None, asked, f"{model.slug} has no reasoning efforts; {asked} was asked")
     ranked = sorted((effort for effort in usable if effort in EFFORTS), key=EFFORTS.index) or usable
