@@ -46,11 +46,26 @@ def parse(model: type[W], data: object, where: str) -> W:
     try:
         return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=True)
-        lines = [_describe(fault, where, model) for fault in faults[:5]]
-        if len(faults) > 5:
-            lines.append(f"and {len(faults) - 5} more")
+        lines = _lines(error, where, model)
+        if len(lines) > 5:
+            lines[5:] = [f"and {len(lines) - 5} more"]
         raise InvalidInput("; ".join(lines)) from None
+
+
+def faults_of(model: type[BaseModel], data: object, where: str) -> list[str]:
+    """Every fault of foreign data as `parse` would tell it, a line for each; empty when it is valid."""
+    if not isinstance(data, Mapping):
+        return [f"{where}: expected an object, got {_kind(data)}"]
+    try:
+        model.model_validate(data, by_alias=True, by_name=False)
+    except ValidationError as error:
+        return _lines(error, where, model)
+    return []
+
+
+def _lines(error: ValidationError, where: str, model: type[BaseModel]) -> list[str]:
+    faults = error.errors(include_url=False, include_context=True)
+    return [_describe(fault, where, model) for fault in faults]
 
 
 def nearest(name: str, valid: Iterable[str]) -> str | None:
