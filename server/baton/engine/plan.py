@@ -9,10 +9,10 @@ from baton.contract.task import ResultDetail
 class PlannedRoute(Wire):
     """The route of one task, resolved against the catalogue before anything was created."""
 
-    role: str | None
+    role: str | None = None
     tier: str
     model: str
-    effort: str | None
+    effort: str | None = None
     note: str | None = None
 
 
