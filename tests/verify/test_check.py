@@ -12,6 +12,8 @@ import pytest
 
 from baton.codex.entries import MAX_BESIDE
 from baton.contract.evidence import CheckStatus
+from baton.process.child import Finished
+from baton.verify import check
 from baton.verify.place import CheckLimits
 from verify.bench import PYTHON, Bench, worker_home
 
@@ -260,3 +262,26 @@ async def test_shared_folder_deep_in_a_tree_is_read_and_its_neighbours_are_not(
     assert bench.output(result).startswith("shared")
     assert "sesame" not in bench.output(result)
     assert (bench.person / "packages/a/node_modules/x/index.js").read_text() == "shared"
+
+
+class _Launch:
+    """A launch whose guard is killed so many times."""
+
+    def __init__(self, kills: int, *, before_it_tells: bool) -> None:
+        self.kills, self.before_it_tells, self.runs = kills, before_it_tells, 0
+
+    async def run(self, *_: object, **__: object) -> Finished:
+        self.runs += 1
+        lost = self.runs <= self.kills
+        if lost and self.before_it_tells:
+            raise BlockingIOError
+        ended = {"exit_code": None, "signal": 9} if lost else {"exit_code": 0, "signal": None}
+        more = {"timed_out": False, "over_limit": None, "seconds": 0.1, "leftovers": 0, "survivors": 0}
+        return Finished(**ended, **more, output_bytes=0, guard_lost=lost)
+
+
+@pytest.mark.parametrize("before_it_tells", [True, False])
+async def test_a_check_whose_guard_was_killed_is_run_once_more(before_it_tells: bool) -> None:
+    launch = _Launch(1, before_it_tells=before_it_tells)
+    done = await check._to_its_end(launch, ("true",), {}, CheckLimits(), Path())
+    assert (done.exit_code, launch.runs) == (0, 2)

@@ -51,6 +51,8 @@ class Finished:
     """The output when no file was given."""
     errors: bytes = b""
     """Standard error when it was asked for apart."""
+    guard_lost: bool = False
+    """Its guard was killed, and it with it: how it would have ended is not known."""
 
 
 async def run(
@@ -104,6 +106,7 @@ async def run(
                 output_bytes=sink.size,
                 output=sink.data(),
                 errors=errors.data(),
+                guard_lost=ended.guard_lost,
             )
 
 

@@ -99,14 +99,7 @@ async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifac
     inside = {**prepared.inside, **origin.variables}
     try:
         left_open = await anyio.to_thread.run_sync(lambda: launch.fenced(argv, inside).left_open)
-        done = await launch.run(
-            argv,
-            inside,
-            timeout=limits.seconds,
-            output=log,
-            max_output=limits.output_bytes,
-            memory_limit=limits.memory_bytes,
-        )
+        done = await _to_its_end(launch, argv, inside, limits, log)
     except (BatonError, OSError) as error:
         why = f"could not be started: {error}"
         sandboxed = launch.sandbox is not None
@@ -133,6 +126,29 @@ async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifac
         output=kept,
         output_bytes=done.output_bytes,
     )
+
+
+async def _to_its_end(
+    launch: Launch, argv: tuple[str, ...], inside: Mapping[str, str], limits: CheckLimits, log: Path
+) -> Finished:
+    """Run the program; once more when its guard was killed, because that says nothing about the check."""
+    for last in (False, True):
+        try:
+            done = await launch.run(
+                argv,
+                inside,
+                timeout=limits.seconds,
+                output=log,
+                max_output=limits.output_bytes,
+                memory_limit=limits.memory_bytes,
+            )
+        except BlockingIOError:  # before it could tell that the program has started
+            if last:
+                raise
+            continue
+        if last or not done.guard_lost:
+            return done
+    raise AssertionError("the last run returns or raises")
 
 
 def conclude(
