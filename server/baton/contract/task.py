@@ -20,6 +20,10 @@ MAX_TEXT = 200_000
 def _text(value: str) -> str:
     if not value.strip():
         raise ValueError("must not be empty")
+    return _word(value)
+
+
+def _word(value: str) -> str:
     if "\0" in value:
         raise ValueError("must not contain a NUL character")
     try:
@@ -36,6 +40,8 @@ def _task_id(value: str) -> str:
 
 
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_text)]
+Word = Annotated[str, AfterValidator(_word)]
+"""Text that may be empty and can be handed to a program."""
 TaskId = Annotated[str, AfterValidator(_task_id)]
 
 
@@ -103,20 +109,20 @@ class Task(Wire):
     task_category: TaskCategory = TaskCategory.IMPLEMENTATION
     change_intent: ChangeIntent = ChangeIntent.REQUIRED
     acceptance_criteria: list[Text] = []
-    verification_commands: list[Text | list[str]] = []
+    verification_commands: list[Text | list[Word]] = []
     """Commands that Baton runs on the captured tree: a string is read as one argv by shell quoting rules."""
     context_capsule: ContextCapsule | None = None
     previous_attempts: list[Text] = []
     depends_on: list[TaskId] = []
     timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1800
     id: TaskId | None = None
-    label: Annotated[str, Field(max_length=120)] | None = None
+    label: Annotated[Word, Field(max_length=120)] | None = None
 
 
 class CallOptions(Wire):
     """What one call says about the run as a whole."""
 
-    workspace: str | None = None
+    workspace: Word | None = None
     """Absolute path; default is the session's folder."""
     integrate: IntegrateMode = IntegrateMode.AUTO
     background: bool = False

@@ -13,7 +13,7 @@ from baton.contract.base import Wire
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput, Unsupported
 from baton.contract.session import Session
-from baton.contract.states import ChangeIntent
+from baton.contract.states import ChangeIntent, Enforcement
 from baton.contract.task import BatchCall, IntegrateMode, Mode, Task
 from baton.engine.blocking import blocking
 from baton.engine.house import House
@@ -29,6 +29,7 @@ from baton.verify.command import read_command
 from baton.workspace.git import Git
 from baton.workspace.locate import Site, locate
 from baton.workspace.scope import read_scope
+from baton.workspace.scope_plan import PlanLimits, plan_scope
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,8 @@ async def admit(house: House, call: BatchCall, session: Session) -> Admitted:
     elif len(tasks) > 1:
         overlapping = await blocking(overlapping_pairs, tasks, depends, site, git)
     machine = await Machine.open(house, session.launcher)
-    if policy.enforcement.require_prevention and not machine.prevents:
-        raise Unsupported(
-            "the policy demands that scope is prevented (enforcement.require_prevention), and here it is"
-            f" only detected: {machine.why_detected}"
-        )
+    if policy.enforcement.require_prevention:
+        await blocking(_require_prevention, tasks, policy, site, machine)
     catalogue = await machine.catalogue(house)
     routes = {str(task.id): _route(task, policy, catalogue) for task in tasks}
     plan = RunPlan(
@@ -198,6 +196,18 @@ def _check_task(task: Task, policy: Policy) -> None:
         role_instructions(*policy.role(task.role))
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error.message}") from None
+
+
+def _require_prevention(tasks: Sequence[Task], policy: Policy, site: Site, machine: Machine) -> None:
+    """Refuse what the sandbox of this machine cannot hold as a whole."""
+    demand = "the policy demands that scope is prevented (enforcement.require_prevention), and here it is"
+    if not machine.prevents:
+        raise Unsupported(f"{demand} only detected: {machine.why_detected}")
+    limits = PlanLimits(siblings=policy.limits.scope_siblings)
+    for task in tasks:
+        plan = plan_scope(read_scope(task), site.workspace, limits, workspace=site.workspace)
+        if plan.enforcement is Enforcement.DETECTED:
+            raise Unsupported(f"tasks.{task.id}: {demand} {plan.why_detected}")
 
 
 def _route(task: Task, policy: Policy, catalogue: Sequence[ModelEntry]) -> PlannedRoute:

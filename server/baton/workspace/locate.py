@@ -53,6 +53,8 @@ def locate(workspace: Path, git: Git) -> Site:
         raise InvalidInput(f"workspace {workspace} must be an absolute path")
     try:
         real = workspace.resolve(strict=True)
+    except ValueError:
+        raise InvalidInput(f"workspace {ascii(str(workspace))} cannot be a path") from None
     except (OSError, RuntimeError):
         raise InvalidInput(f"workspace {workspace} does not exist") from None
     if not real.is_dir():
