@@ -29,6 +29,9 @@ def update_index(
             ["update-index", "-z", "--index-info"],
             index=index,
             git_dir=git_dir,
+            # Git marks what may have changed unseen since an index was written when it writes it anew, and
+            # for that it looks at the files: without them such a change would be lost.
+            work_tree=work_tree,
             input=b"\0".join(lines) + b"\0",
             borrow=False,
         )

@@ -114,7 +114,9 @@ class _Snapshot:
             raw, listing = listed.result()
         check_count(repo, listing)
         self._bring_index_up_to_date(files, raw, listing, dirty)
-        tree = repo.run(["write-tree", "--missing-ok"], index=files.index).stdout.decode().strip()
+        # It may write the index anew, and then looks which files could have changed unseen since.
+        written = repo.run(["write-tree", "--missing-ok"], index=files.index, work_tree=repo.site.root)
+        tree = written.stdout.decode().strip()
         commit = self._commit(files, tree, head, pinned, listing)
         repo.set_ref(ref, commit)
         return Snapshot(

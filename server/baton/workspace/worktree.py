@@ -211,7 +211,9 @@ def _restore_pointer(worktree: Worktree) -> None:
 
 
 def _read_tree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
-    repo.run(["read-tree", "--reset", commit], git_dir=worktree.admin, index=worktree.index)
+    # With the files at hand: git then marks those that may have changed unseen since the last index.
+    files = {"git_dir": worktree.admin, "work_tree": worktree.root, "index": worktree.index}
+    repo.run(["read-tree", "--reset", commit], **files)  # type: ignore[arg-type]
     absent = absent_paths(repo, commit)
     before = absent_paths(repo, (worktree.admin / "HEAD").read_text().strip())
     repo.run(["update-ref", "--no-deref", "HEAD", commit], git_dir=worktree.admin)
