@@ -19,6 +19,7 @@ _VALUE = st.recursive(
 _ANSWER = st.dictionaries(st.text(min_size=1, max_size=10), _VALUE, min_size=1, max_size=8)
 
 
+@settings(deadline=None, max_examples=30)
 @given(_ANSWER)
 def test_a_short_answer_is_left_as_it_is(answer: dict[str, Any]) -> None:
     assert fit(answer, size(answer)) is answer

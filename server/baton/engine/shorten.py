@@ -27,10 +27,29 @@ def fit(shown: dict[str, Any], most: int = MAX_ANSWER) -> dict[str, Any]:
     """
     if size(shown) <= most:
         return shown
-    short: dict[str, Any] = {**json.loads(json.dumps(shown)), SHORTENED: _WHERE_THE_REST_IS}
+    short: dict[str, Any] = {**_bounded(shown, most), SHORTENED: _WHERE_THE_REST_IS}
     while size(short) > most and _halve_largest(short):
         pass
     return short
+
+
+def _bounded(value: Any, most: int) -> Any:
+    """A copy in which no text or list is longer than could ever fit, so that halving has little to do."""
+    match value:
+        case str() if len(value) > most:
+            return value[:most] + "…"
+        case dict():
+            return {name: _bounded(part, most) for name, part in value.items()}
+        case list() | tuple():
+            kept: list[Any] = []
+            room = 4 * most  # one heavy entry must not crowd out those after it
+            for entry in value:
+                if room <= 0:
+                    break
+                kept.append(_bounded(entry, most))
+                room -= size(kept[-1])
+            return kept
+    return value
 
 
 def _halve_largest(parts: dict[str, Any]) -> bool:
