@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton.tools.catalogue import tool_specs
 from tools.client import Message, call, request
 from tools.conftest import StartClient
 
@@ -104,7 +105,7 @@ def test_listing_does_not_touch_the_engine(start_server: StartClient) -> None:
     with start_server() as client:
         client.greet()
         tools = client.ask(1, "tools/list")["result"]["tools"]
-        assert [tool["name"] for tool in tools] == ["delegate_task", "wait_run", "inspect_run", "control_run"]
+        assert [tool["name"] for tool in tools] == [spec.name for spec in tool_specs()]
 
 
 def test_end_of_input_ends_the_server_with_calls_still_waiting(start_server: StartClient) -> None:
