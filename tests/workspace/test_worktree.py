@@ -32,6 +32,24 @@ def test_many_are_made_at_once_and_none_disturbs_another(person, repo):
     assert not any(worktree.root.exists() for worktree in made)
 
 
+def test_what_a_worker_left_beside_its_worktree_is_gone_at_the_next_use(person, repo):
+    commit = repo.snapshot(BASE).commit
+    worktree = repo.add_worktree("r1-1", commit)
+    beside = (worktree.slot, repo.path.parent)
+    kept = [sorted(os.listdir(folder)) for folder in beside]
+    for folder in beside:
+        (folder / "note").write_text("for the next worker")
+        (folder / "folder").mkdir(mode=0o500)
+        (folder / "link").symlink_to(person.root)
+    half_made = repo.path.parent / f".{repo.path.name}.x"
+    half_made.mkdir()
+    assert repo.add_worktree("r1-1", commit) == worktree
+    assert half_made.exists()
+    half_made.rmdir()
+    assert [sorted(os.listdir(folder)) for folder in beside] == kept
+    assert person.root.is_dir()
+
+
 def test_reset_brings_back_the_commit_and_nothing_else(person, repo):
     commit = repo.snapshot(BASE).commit
     worktree = repo.add_worktree("r1-1", commit)

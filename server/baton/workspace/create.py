@@ -48,7 +48,7 @@ _CONFIG = """\
 """
 
 
-_MOUNT_POINTS = (".git", ".agents", ".codex", ".aws")
+MOUNT_POINTS = (".git", ".agents", ".codex", ".aws")
 """What Codex's sandbox keeps read-only in every writable folder. Where one is missing, each command makes it
 and takes it away again; commands of several workers at once would take it from each other and not start."""
 
@@ -66,7 +66,7 @@ def create(git: Git, site: Site, path: Path) -> None:
                 raise StateUnavailable(f"cannot make {path}: {error.strerror}") from None
         finally:
             shutil.rmtree(made, ignore_errors=True)
-    for name in _MOUNT_POINTS:
+    for name in MOUNT_POINTS:
         (path.parent / name).mkdir(mode=0o700, exist_ok=True)
     _refresh(site, path)
 

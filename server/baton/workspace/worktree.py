@@ -11,11 +11,12 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from baton.contract.errors import InvalidInput, StateUnavailable
+from baton.workspace.create import MOUNT_POINTS
 from baton.workspace.git import GitFailed
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
@@ -53,6 +54,7 @@ def add_worktree(repo: PrivateGit, name: str, commit: str) -> Worktree:
         raise InvalidInput(f"{name!r} cannot name a worktree; letters, digits, '-' and '_' can")
     worktree = _named(repo, name)
     with repo.lock("worktrees"):
+        _sweep(repo.path.parent, {repo.path.name, *MOUNT_POINTS})
         used = _registered(worktree)
         if not used:
             _register(repo, worktree, commit)
@@ -89,6 +91,7 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     for link in recorded_links(worktree):
         remove_tree(worktree.root / os.fsdecode(link))
     record_links(worktree, {})
+    _sweep(worktree.slot, {worktree.root.name})
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
     make_walkable(worktree.root)
@@ -153,6 +156,19 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path)
     except OSError as error:
         raise StateUnavailable(f"cannot delete {path}: {error.strerror}") from None
+
+
+def _sweep(folder: Path, keep: Set[str]) -> None:
+    """Remove what workers left in a folder that their sandbox opens for the sake of one entry.
+
+    A repository that another process is just making has a name of its own, which starts with a dot.
+    """
+    made = tuple(f".{name}." for name in keep)
+    with os.scandir(folder) as entries:
+        found = [entry.name for entry in entries]
+    for name in found:
+        if name not in keep and not name.startswith(made):
+            remove_tree(folder / name)
 
 
 def make_walkable(folder: Path) -> None:
