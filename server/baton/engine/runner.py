@@ -83,7 +83,8 @@ async def _serve(house: House, run_id: str) -> None:
         watchers.start_soon(_signals, stop)
         try:
             await _live(house, run_id, stop)
-        except BaseException as error:
+        except BaseException as raised:
+            error = _innermost(raised)
             # Whatever it was, the record must not stay in a state that says somebody is at work.
             close_interrupted(house, run_id, _reason(error))
             if not isinstance(error, BatonError | Exception):
@@ -116,6 +117,9 @@ async def _while_watched(ctx: RunContext, house: House, stop: Stop) -> None:
         if not ctx.run.background:
             grace = ctx.policy.deadlines.owner_grace_seconds
             watchers.start_soon(_owner, OwnerWatch(house.state, ctx.run_id, grace), stop)
+        if any(not task.state.at_rest for task in house.ledger.tasks(ctx.run_id)):
+            # Starts while the workspace is read; the first worker finds it ready.
+            watchers.start_soon(ctx.servers.warm)
         await live(ctx)
         watchers.cancel_scope.cancel()
 
@@ -170,6 +174,13 @@ async def _signals(stop: Stop) -> None:
                 with contextlib.suppress(Exception):
                     end_descendants(0.1)
                 os._exit(1)  # what is left is recovered by the next start
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What went wrong, without the groups that task groups wrap around it: the first of several."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _reason(error: BaseException) -> str:

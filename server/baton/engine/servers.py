@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
 
 from baton.codex.appserver import AppServer
+from baton.contract.errors import CodexFailure
 
 STAGGER_SECONDS = 0.02
 """Between the starts of two threads, so that a full wave does not fall on one process at once."""
@@ -28,6 +29,12 @@ class Servers:
         self._most = most
         self._used: list[_Used] = []
         self._lock = anyio.Lock()
+
+    async def warm(self) -> None:
+        """Start the first one ahead of need. That it cannot be started is told to whoever needs it."""
+        with suppress(CodexFailure):
+            async with self.one():
+                pass
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[AppServer]:
