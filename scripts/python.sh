@@ -3,7 +3,8 @@
 set -eu
 here=$(dirname "$0")
 python=$("$here/setup.sh")
-export PYTHONDONTWRITEBYTECODE=1
+# Compiled once, outside the checkout: every program of a run starts from there.
+export PYTHONPYCACHEPREFIX="${python%/bin/*}/cache/compiled"
 PATH=$(dirname "$python"):$PATH
 export PATH
 exec "$python" "$@"

@@ -7,7 +7,7 @@ python=$(scripts/setup.sh)
 PATH=$(dirname "$python"):$PATH
 cache=$(dirname "$(dirname "$python")")/cache
 export PATH
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPYCACHEPREFIX="$cache/compiled"
 export RUFF_CACHE_DIR="$cache/ruff" MYPY_CACHE_DIR="$cache/mypy" HYPOTHESIS_STORAGE_DIRECTORY="$cache/hypothesis"
 
 tier="not long"

@@ -221,9 +221,8 @@ def requests_of(model: ScriptedModel, marker: str) -> list[Request]:
 
 def _own_python(path: Path, server: Path) -> Path:
     """This Python under another name, with the installed package on its path also where it is isolated."""
-    path.write_text(
-        f"#!/bin/sh\n[ \"$1\" != -I ] || shift\nPYTHONPATH='{server}' exec '{sys.executable}' -B \"$@\"\n"
-    )
+    variables = f"PYTHONPATH='{server}' PYTHONPYCACHEPREFIX='{path.parent / 'compiled'}'"
+    path.write_text(f'#!/bin/sh\n[ "$1" != -I ] || shift\n{variables} exec \'{sys.executable}\' "$@"\n')
     path.chmod(0o755)
     return path
 
