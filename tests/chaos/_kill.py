@@ -100,7 +100,7 @@ class Kill:
     ) -> None:
         self.machine, self.model, self.workspace = machine, model, workspace
         self.random = random.Random(f"{seed}-{number}")
-        target = self.random.choice(TARGETS)
+        target = self.random.choice(targets)
         self.outcome = Outcome(number, target, self.random.choice(MOMENTS[target]))
         self.number = number
         self.objective = f"<kill {number} {seed}>"
@@ -110,7 +110,8 @@ class Kill:
         began = time.monotonic()
         self._person_before()
         old = read_files(self.workspace)
-        if early := self.random.random() < 0.4:
+        sees_check_of_merge = (self.outcome.target, self.outcome.moment) == ("check", "integration.merged")
+        if early := sees_check_of_merge or self.random.random() < 0.4:
             # The result then has to be merged, and verified again, on a workspace that has moved.
             self._person_meanwhile()
         self.model.on(self.objective, *[self._work] * 40)

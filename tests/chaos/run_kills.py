@@ -1,6 +1,6 @@
 """Kills parts of Baton at random steps of real runs, and says whether anything was lost or left behind.
 
-Usage: scripts/python.sh tests/chaos/run_kills.py [--kills N] [--seed S] [--lanes N] [--json] [--show]
+Usage: scripts/python.sh tests/chaos/run_kills.py [--kills N] [--seed S] [--lanes N] [--only TARGET] [--json] [--show]
 
 Each kill is a run of the real Codex CLI with a scripted model: SIGKILL of a session, a runner, a guard, an
 app-server or a check. Then something of Baton's is started again, everything is looked at, and the run is
@@ -13,45 +13,52 @@ import argparse
 import itertools
 import json
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
-from chaos._kill import PROJECT, Kill, Outcome
-from chaos._machine import Machine, codex_binary, one_machine
+from chaos._kill import PROJECT, TARGETS, Kill, Outcome
+from chaos._machine import codex_binary, one_machine
 
 RUNS_PER_WORKSPACE = 12
 """A workspace sees several kills, so that what one leaves behind would meet the next."""
 
 
-def run_kills(kills: int, seed: str, lanes: int, tell: Callable[[Outcome], None]) -> list[Outcome]:
-    """That many kills, in so many lanes at once on one machine with one state folder."""
+def run_kills(
+    kills: int, seed: str, lanes: int, tell: Callable[[Outcome], None], targets: Sequence[str] = TARGETS
+) -> list[Outcome]:
+    """That many kills, in so many lanes at once on one machine with one state folder.
+
+    A run that was over before its moment came is looked at all the same, but is not counted.
+    """
     with one_machine(codex_binary()) as (machine, model):
         numbers = itertools.count(1)
-        taking = threading.Lock()
+        done: list[Outcome] = []
 
-        def lane(name: int) -> list[Outcome]:
-            done: list[Outcome] = []
-            workspace = Path()
-            while True:
-                with taking:
-                    number = next(numbers)
-                if number > kills:
-                    return done
-                if len(done) % RUNS_PER_WORKSPACE == 0 or not done[-1].clean:
-                    workspace = _workspace(machine, name, len(done))
-                outcome = _one(Kill(machine, model, workspace, number, seed))
+        def wanted() -> bool:
+            return sum(outcome.killed != "nothing" or not outcome.clean for outcome in done) < kills
+
+        def lane(name: int) -> None:
+            workspace, used = Path(), 0
+            while wanted():
+                if used % RUNS_PER_WORKSPACE == 0:
+                    workspace = machine.workspace(machine.root / "work" / f"lane{name}-{used}", PROJECT)
+                used += 1
+                outcome = _one(Kill(machine, model, workspace, next(numbers), seed, targets))
                 tell(outcome)
                 done.append(outcome)
+                if not outcome.clean:
+                    used += -used % RUNS_PER_WORKSPACE
 
         with ThreadPoolExecutor(lanes) as pool:
-            return [outcome for found in pool.map(lane, range(lanes)) for outcome in found]
+            for finished in [pool.submit(lane, name) for name in range(lanes)]:
+                finished.result()
+        return [outcome for outcome in done if outcome.killed != "nothing" or not outcome.clean][:kills]
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, object]:
@@ -77,15 +84,12 @@ def _one(kill: Kill) -> Outcome:
         return kill.outcome
 
 
-def _workspace(machine: Machine, lane: int, number: int) -> Path:
-    return machine.workspace(machine.root / "work" / f"lane{lane}-{number}", PROJECT)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--lanes", type=int, default=2)
+    parser.add_argument("--only", choices=TARGETS, action="append", help="kill nothing else")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     parser.add_argument("--show", action="store_true", help="a line for every kill, not only for bad ones")
     options = parser.parse_args()
@@ -97,7 +101,7 @@ def main() -> None:
             if not outcome.clean:
                 print(outcome.log, flush=True)
 
-    outcomes = run_kills(options.kills, options.seed, options.lanes, tell)
+    outcomes = run_kills(options.kills, options.seed, options.lanes, tell, options.only or TARGETS)
     figures = summary(outcomes) | {"seconds": round(time.monotonic() - began, 1)}
     if options.json:
         print(json.dumps(figures))

@@ -44,20 +44,27 @@ def recover_all(house: House) -> list[str]:
     next start; everything it left is still where it was.
     """
     done = []
-    for run in house.ledger.unfinished_runs():
-        lock = FileLock(house.state.run_lock(run.run_id))
+    for run_id in _left_by_runners(house):
+        lock = FileLock(house.state.run_lock(run_id))
         if not lock.try_acquire():
             continue
         try:
-            recover_run(house, run.run_id)
-            done.append(run.run_id)
+            recover_run(house, run_id)
+            done.append(run_id)
         except BatonError as error:
-            log.warning("run %s cannot be recovered now: %s", run.run_id, error.message)
+            log.warning("run %s cannot be recovered now: %s", run_id, error.message)
             with contextlib.suppress(BatonError):
-                house.ledger.update_run(run.run_id, note=f"not recovered yet: {error.message}")
+                house.ledger.update_run(run_id, note=f"not recovered yet: {error.message}")
         finally:
             lock.release()
     return done
+
+
+def _left_by_runners(house: House) -> list[str]:
+    """Runs that are not at rest, and those that are but whose processes nobody has seen end."""
+    unfinished = [run.run_id for run in house.ledger.unfinished_runs()]
+    open_ones = [process.run_id for process in house.ledger.processes() if process.run_id is not None]
+    return list(dict.fromkeys([*unfinished, *open_ones]))
 
 
 def recover_run(house: House, run_id: str, *, give_up: bool = False) -> None:
@@ -69,10 +76,13 @@ def recover_run(house: House, run_id: str, *, give_up: bool = False) -> None:
     with what could not be done in its note, and what it left stays where it is.
     """
     run = house.ledger.run(run_id)
-    if run.state.at_rest:
+    if run.state.at_rest and not house.ledger.processes(run_id):
         return
     _end_processes(house, run_id)
     house.ledger.drop_tickets(run_id)
+    if run.state.at_rest:  # its runner died over tidying up
+        shutil.rmtree(house.state.scratch / run_id, ignore_errors=True)
+        return
     why = "its runner died"
     try:
         _take_in(house, run)
