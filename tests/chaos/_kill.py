@@ -96,7 +96,13 @@ class Kill:
     """One kill in one workspace, which may have seen others before."""
 
     def __init__(
-        self, machine: Machine, model: ScriptedModel, workspace: Path, number: int, seed: str
+        self,
+        machine: Machine,
+        model: ScriptedModel,
+        workspace: Path,
+        number: int,
+        seed: str,
+        targets: Sequence[str] = TARGETS,
     ) -> None:
         self.machine, self.model, self.workspace = machine, model, workspace
         self.random = random.Random(f"{seed}-{number}")

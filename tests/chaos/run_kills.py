@@ -1,6 +1,7 @@
 """Kills parts of Baton at random steps of real runs, and says whether anything was lost or left behind.
 
-Usage: scripts/python.sh tests/chaos/run_kills.py [--kills N] [--seed S] [--lanes N] [--only TARGET] [--json] [--show]
+Usage: scripts/python.sh tests/chaos/run_kills.py [--kills N] [--seed S] [--lanes N] [--only TARGET]
+                                                  [--json] [--show]
 
 Each kill is a run of the real Codex CLI with a scripted model: SIGKILL of a session, a runner, a guard, an
 app-server or a check. Then something of Baton's is started again, everything is looked at, and the run is
