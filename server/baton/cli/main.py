@@ -9,7 +9,6 @@ import click
 
 from baton import __version__
 from baton.contract.errors import BatonError, InvalidInput
-from baton.runtime.use import hold_own_environment
 
 
 class _Commands(click.Group):
@@ -21,6 +20,8 @@ class _Commands(click.Group):
         "runs": ("baton.cli.runs", "runs"),
         "demo": ("baton.cli.demo", "demo"),
         "gc": ("baton.cli.gc", "gc"),
+        "install": ("baton.cli.install", "install"),
+        "uninstall": ("baton.cli.install", "uninstall"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,6 +70,11 @@ def baton() -> None:
 
 def main() -> None:
     """Entry point."""
+    if sys.platform == "win32":
+        # Before anything that a Windows Python cannot even import.
+        sys.exit("baton: Windows is not supported; use Linux, macOS, or a Linux distribution under WSL")
+    from baton.runtime.use import hold_own_environment
+
     hold_own_environment()
     baton(prog_name="baton")
 

@@ -9,8 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from baton.contract.errors import InvalidInput, StateUnavailable
 
-BUNDLE = ("server", "policy", "skills", "agents", "requirements.lock", ".codex-plugin/plugin.json")
-"""What of the plugin an environment holds a copy of, and is keyed by."""
+BUNDLE = (
+    *("server", "policy", "skills", "agents", "requirements.lock", "LICENSE", ".mcp.json"),
+    *(".codex-plugin/plugin.json", ".agents/plugins/marketplace.json"),
+    *("scripts/serve.py", "scripts/serve.sh", "scripts/program.sh"),
+)
+"""What of the plugin an environment holds a copy of, and is keyed by: enough to install from."""
 
 _MARKER = "ready.json"
 

@@ -1,0 +1,317 @@
+"""Changes to a home as one: staged beside their targets, written down, then swapped in one by one.
+
+Up to the mark `swapping` an interruption is undone by the next command; from there on it is completed, since
+everything that is needed lies beside its target already. A target that somebody changed meanwhile is never
+overwritten: ours is left beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.contract.base import Wire
+from baton.contract.errors import BatonError, Busy, InvalidInput, StateUnavailable
+from baton.install.disk import There, digest, look
+from baton.install.places import Places
+
+BESIDE = ".baton-new"
+"""Added to the name of a person's file, ours lies beside it."""
+
+BACKUPS_KEPT = 3
+"""Installations whose replaced files are kept."""
+
+Checkpoint = Callable[[str], None]
+"""Told after every step that the next start would have to deal with; for tests that stop there."""
+
+
+_CHANGED = "{} was changed by another program meanwhile; nothing was changed, try again"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file to write or, without content, to remove."""
+
+    target: Path
+    content: bytes | None
+    expected: str | None
+    """Hash of what the decision was made on; None where there was no file."""
+    mode: int | None = None
+    """Permissions; None keeps those there are, 0600 for a new file."""
+
+
+class _Step(Wire):
+    target: str
+    stage: str | None
+    """The staged file; None for a removal."""
+    backup: str | None
+    """Where what was there is kept; None when there was nothing."""
+    before: str | None
+    after: str | None
+
+
+class _Journal(Wire):
+    swapping: bool
+    folders: tuple[str, ...]
+    """Folders that are made, outermost first."""
+    backups: str
+    steps: tuple[_Step, ...]
+    prune: tuple[str, ...]
+    """Folders to remove at the end where they are empty, innermost first."""
+
+
+def carry_out(
+    places: Places, changes: Sequence[Change], prune: Sequence[Path], checkpoint: Checkpoint
+) -> None:
+    """Make all changes or none, then remove the folders of `prune` that are empty. The caller holds the lock.
+
+    Raises `StateUnavailable` when the disk refuses and `Busy` when a target changes meanwhile; then
+    everything is as it was.
+    """
+    name = f"baton-{secrets.token_hex(4)}"
+    backups = places.backups / name
+    steps = tuple(_step(change, name, backups, number) for number, change in enumerate(changes))
+    folders = missing_folders([change.target.parent for change in changes])
+    journal = _Journal(
+        swapping=False,
+        folders=tuple(map(str, folders)),
+        backups=str(backups),
+        steps=steps,
+        prune=tuple(map(str, prune)),
+    )
+    try:
+        _write(places, journal)
+        checkpoint("written")
+        _stage(journal, changes, checkpoint)
+        _write(places, journal.model_copy(update={"swapping": True}))
+        checkpoint("staged")
+        for step in steps:
+            if not _swap(step):
+                raise Busy(_CHANGED.format(step.target))
+            checkpoint("swapped")
+    except BaseException as error:
+        _undo(places, journal)
+        if isinstance(error, OSError):
+            raise refused(error, places.home) from None
+        raise
+    _finish(places, journal, checkpoint)
+
+
+def interrupted(places: Places) -> bool:
+    """Whether an installation was cut short."""
+    return places.journal.exists()
+
+
+def recover(places: Places) -> str | None:
+    """Complete or undo what was cut short; says which, in one line. The caller holds the lock."""
+    journal = _read(places)
+    if journal is None:
+        return None
+    try:
+        if not journal.swapping:
+            _undo(places, journal)
+            return "an interrupted installation was undone"
+        for step in journal.steps:
+            if not _swap(step) and step.stage is not None and Path(step.stage).exists():
+                Path(step.stage).replace(step.target + BESIDE)
+        _finish(places, journal, lambda _: None)
+    except OSError as error:
+        raise refused(error, places.home) from None
+    return "an interrupted installation was completed"
+
+
+def refused(error: OSError, home: Path) -> BatonError:
+    """The one line for a disk that refuses."""
+    where = error.filename or home
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StateUnavailable(f"no space left for {where}; nothing was changed")
+    return StateUnavailable(f"{where} cannot be written: {error.strerror}; nothing was changed")
+
+
+def _step(change: Change, name: str, backups: Path, number: int) -> _Step:
+    target = change.target
+    found = look(target)
+    if found.there is There.OTHER:
+        raise InvalidInput(f"{target}: something other than a file is in its place; nothing was changed")
+    if found.sha256 != change.expected:
+        raise Busy(_CHANGED.format(target))
+    return _Step(
+        target=str(target),
+        stage=str(target.with_name(f".{target.name}.{name}")) if change.content is not None else None,
+        backup=str(backups / f"{number:03}-{target.name}") if found.there is not There.NOTHING else None,
+        before=found.sha256,
+        after=digest(change.content) if change.content is not None else None,
+    )
+
+
+def missing_folders(folders: Sequence[Path]) -> list[Path]:
+    """The folders that have to be made for these to be there, outermost first."""
+    missing: dict[Path, None] = {}
+    for folder in folders:
+        above = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
+        missing.update(dict.fromkeys(reversed(above)))
+    return list(missing)
+
+
+def _stage(journal: _Journal, changes: Sequence[Change], checkpoint: Checkpoint) -> None:
+    Path(journal.backups).mkdir(parents=True, exist_ok=True)
+    for folder in journal.folders:
+        Path(folder).mkdir(exist_ok=True)
+    checkpoint("folders")
+    for step, change in zip(journal.steps, changes, strict=True):
+        if step.backup is not None:
+            _copy(Path(step.target), Path(step.backup))
+        if step.stage is not None and change.content is not None:
+            _put(Path(step.stage), change.content, _mode(change))
+            _keep_owner(Path(step.stage), change.target)
+        checkpoint("one staged")
+    _sync_folders(journal)
+
+
+def _mode(change: Change) -> int:
+    if change.mode is not None:
+        return change.mode
+    try:
+        return change.target.stat().st_mode & 0o7777
+    except OSError:
+        return 0o600
+
+
+def _keep_owner(stage: Path, target: Path) -> None:
+    with contextlib.suppress(OSError):
+        there = target.stat()
+        if there.st_uid != os.geteuid():
+            os.chown(stage, there.st_uid, there.st_gid)
+
+
+def _put(path: Path, content: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _swap(step: _Step) -> bool:
+    """Put a staged file in its place, or take the target away; False when the target is not as expected."""
+    target = Path(step.target)
+    found = look(target)
+    staged = step.stage is not None and Path(step.stage).exists()
+    if found.sha256 == step.after and not staged:
+        return True
+    if found.sha256 != step.before or (step.stage is not None and not staged):
+        return False
+    if step.stage is None:
+        target.unlink(missing_ok=True)
+    else:
+        Path(step.stage).replace(target)
+    return True
+
+
+def _finish(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
+    """The changes stand: forget the journal, then tidy up."""
+    _sync_folders(journal)
+    places.journal.unlink()
+    checkpoint("done")
+    _remove_stages(journal)
+    remove_empty([Path(folder) for folder in journal.prune])
+    _prune_backups(places)
+
+
+def _undo(places: Places, journal: _Journal) -> None:
+    """Put everything back as it was, and forget the journal at the very end."""
+    for step in reversed(journal.steps):
+        target = Path(step.target)
+        touched = look(target).sha256 == step.after and step.after != step.before
+        if step.stage is not None and Path(step.stage).exists():
+            touched = False
+        if not touched:
+            continue
+        if step.backup is not None and Path(step.backup).exists():
+            back = target.with_name(f".{target.name}.{Path(journal.backups).name}")
+            _copy(Path(step.backup), back)
+            back.replace(target)
+        elif step.backup is None:
+            target.unlink(missing_ok=True)
+    _remove_stages(journal)
+    _fresh(places).unlink(missing_ok=True)
+    places.journal.unlink(missing_ok=True)
+    shutil.rmtree(journal.backups, ignore_errors=True)
+    remove_empty([places.backups, *(Path(folder) for folder in reversed(journal.folders))])
+
+
+def _remove_stages(journal: _Journal) -> None:
+    for step in journal.steps:
+        if step.stage is not None:
+            Path(step.stage).unlink(missing_ok=True)
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove the folders that are empty, in the order given."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _prune_backups(places: Places) -> None:
+    with contextlib.suppress(OSError):
+        made = sorted(places.backups.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+        for folder in made[:-BACKUPS_KEPT]:
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in made:
+            folder.rmdir() if not any(folder.iterdir()) else None
+        places.backups.rmdir()
+
+
+def _write(places: Places, journal: _Journal) -> None:
+    fresh = _fresh(places)
+    fresh.unlink(missing_ok=True)
+    _put(fresh, json.dumps(journal.wire(compact=False)).encode(), 0o600)
+    fresh.replace(places.journal)
+    _sync(places.own)
+
+
+def _fresh(places: Places) -> Path:
+    return places.journal.with_name(".journal.json.new")
+
+
+def _read(places: Places) -> _Journal | None:
+    try:
+        return _Journal.model_validate_json(places.journal.read_bytes(), by_alias=True)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StateUnavailable(
+            f"{places.journal} cannot be read ({error}); see what lies in {places.backups}, then remove it"
+        ) from None
+
+
+def _sync_folders(journal: _Journal) -> None:
+    for folder in dict.fromkeys(_folders_of(journal)):
+        _sync(folder)
+
+
+def _folders_of(journal: _Journal) -> Iterator[Path]:
+    for step in journal.steps:
+        yield Path(step.target).parent
+
+
+def _sync(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
