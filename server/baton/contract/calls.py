@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from baton.contract.base import Wire
-from baton.contract.task import TaskId
+from baton.contract.task import TaskId, Text
 
 RunId = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -34,6 +34,34 @@ class ControlAction(StrEnum):
     INTEGRATE = "integrate"
     DISCARD = "discard"
     KEEP = "keep"
+
+
+class ExploreCall(Wire):
+    """Arguments of `explore`."""
+
+    question: Text
+    files: list[str] = []
+    """Patterns of what may be read; default: everything."""
+    context: list[Text] = []
+    """What the worker cannot see in the files."""
+    role: str | None = None
+    """Default: terra-explorer."""
+    effort: str | None = None
+    workspace: str | None = None
+    wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240
+    timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1800
+
+
+class ContinueCall(Wire):
+    """Arguments of `continue_task`."""
+
+    run_id: RunId
+    task_id: TaskId | None = None
+    """Default: the only task."""
+    message: Text
+    verification_commands: list[Text | list[str]] = []
+    """Checks added to the task's."""
+    wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240
 
 
 class WaitCall(Wire):

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from baton.contract.base import Wire
 from baton.contract.claim import Claim
+from baton.contract.findings import CheckedFinding
 from baton.contract.states import Enforcement, FailureClass, Integration, Verdict
 
 
@@ -130,6 +131,23 @@ class Evidence(Wire):
     """Recoverable notices of Codex, denials and other things worth knowing."""
     turn_failure: TurnFailure | None = None
     aside: str | None = None
+    findings: list[CheckedFinding] | None = None
+    """What an exploration found, each citation checked; None for a task that is none."""
+
+
+class Decision(Wire):
+    """What follows an attempt that did not succeed: the rung of the ladder that was taken, and why."""
+
+    trouble: str
+    """The class of what went wrong."""
+    action: str
+    """`retry`, `wait` or `stop`."""
+    why: str
+    effort: str | None = None
+    tier: str | None = None
+    """What the next attempt runs with, when that is something else."""
+    model: str | None = None
+    wait_seconds: float | None = None
 
 
 class AttemptResult(Wire):
@@ -145,6 +163,8 @@ class AttemptResult(Wire):
     route: Route | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
+    decision: Decision | None = None
+    """What was decided about its trouble; None when there was none."""
 
 
 class TaskOutcome(Wire):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from baton.contract.advice import Facts
 from baton.contract.base import Wire
 from baton.contract.states import ChangeIntent
 
@@ -130,6 +131,8 @@ class CallOptions(Wire):
     result_detail: ResultDetail = ResultDetail.COMPACT
     wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240
     dry_run: bool = False
+    facts: Facts | None = None
+    """What speaks for delegating or against it; recorded with the advice, refuses nothing."""
 
 
 class TaskCall(Task, CallOptions):

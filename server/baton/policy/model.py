@@ -103,6 +103,43 @@ class Role(Section):
     """More instructions, added after the template's; may be empty."""
 
 
+class AdviceRules(Section):
+    """From what size on work is worth a worker. Advice refuses nothing."""
+
+    solo_lines: Annotated[Count, FIXED]
+    """Up to so many changed lines the supervisor is advised to do the work itself."""
+    delegate_lines: Annotated[Count, FIXED]
+    """From so many changed lines on, delegating is advised even where the work is coupled."""
+
+
+class Escalation(Section):
+    """What Baton does by itself when an attempt did not succeed; the ladder's rungs are in its table."""
+
+    max_steps: Annotated[Annotated[int, Field(ge=0, le=10)], MAX]
+    """Attempts at a higher effort or tier in the life of a task; 0 leaves the decision to the supervisor."""
+    max_effort: Annotated[Effort, LOWER_EFFORT]
+    """The highest effort that is chosen by itself."""
+    tiers: Annotated[tuple[Name, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Tiers from the weakest to the strongest; none beyond the last is chosen by itself."""
+    max_waits: Annotated[Annotated[int, Field(ge=0, le=10)], MAX]
+    """How often a task waits for a service that limits, is overloaded or out of reach."""
+    wait_seconds: Annotated[Seconds, MAX]
+    """The longest single wait; a service that asks for more ends the task."""
+    other_model: Annotated[bool, ordered(True, False)]
+    """Whether another model of the same family takes over when the service does not know the tier's."""
+
+
+class Price(Section):
+    """What a model costs, per million tokens, in the person's own currency."""
+
+    input: Annotated[Annotated[float, Field(ge=0, le=1e6)], FIXED]
+    """Input that was not cached."""
+    cached_input: Annotated[Annotated[float, Field(ge=0, le=1e6)], FIXED]
+    """Input that was cached."""
+    output: Annotated[Annotated[float, Field(ge=0, le=1e6)], FIXED]
+    """Output, reasoning included."""
+
+
 class Concurrency(Section):
     """How much runs at once."""
 
@@ -205,6 +242,8 @@ class Policy(Section):
     """Tiers by name."""
     roles: Annotated[dict[Name, Role], Field(min_length=1), FIXED]
     """Roles by name."""
+    advice: AdviceRules
+    escalation: Escalation
     concurrency: Concurrency
     deadlines: Deadlines
     limits: Limits
@@ -214,6 +253,8 @@ class Policy(Section):
     dependencies: Dependencies
     checks: Checks
     retention: Retention
+    prices: Annotated[dict[Slug, Price], FIXED]
+    """Prices by model; a model that is not here has an unknown cost."""
 
     def role(self, name: str | None) -> tuple[str, Role]:
         """The role of that name, or the default one for None. Raises `InvalidInput` naming the nearest."""
@@ -239,6 +280,10 @@ def broken_references(policy: Policy) -> list[tuple[tuple[str, ...], str]]:
         if role.tier not in policy.tiers:
             advice = _advice(role.tier, policy.tiers)
             broken.append((("roles", name, "tier"), f"expected the name of a tier; {advice}"))
+    for tier in policy.escalation.tiers:
+        if tier not in policy.tiers:
+            advice = _advice(tier, policy.tiers)
+            broken.append((("escalation", "tiers"), f"expected names of tiers, got {tier!r}; {advice}"))
     return broken
 
 
