@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
+import anyio
 import psutil
 
 from baton.contract.base import parse
@@ -62,7 +64,9 @@ class Attempt:
     steps: tuple[Step, ...]
     judge: Judge
     bare: bool = True
-    """Whether it may be run without any sandbox, to show that its measure would see a success."""
+    """Whether it may also be run without any sandbox, to show that its measure would see a success."""
+    script: str = ""
+    """What it runs, where it is a shell script."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,10 @@ class Mission:
     more: dict[str, object] = field(default_factory=dict)
     """Further fields of the contract."""
     before: Callable[[Lab], None] | None = None
+    first: Mission | None = None
+    """Another worker that has been there before."""
+    beside: Callable[[Service], Awaitable[None]] | None = None
+    """What goes on meanwhile."""
     from_checks: bool = False
     """Whether the attempts are made by the task's checks: then their output is what is judged."""
 
@@ -97,7 +105,7 @@ class Finding:
 def by_shell(name: str, tries: str, script: str, judge: Judge, *, bare: bool = True) -> Attempt:
     """An attempt by one shell script, which first says that it was started."""
     marked = f"echo {_mark(name)}\n{script}"
-    return Attempt(name, tries, (shell(marked, yield_time_ms=8000),), _was_tried(name, judge), bare)
+    return Attempt(name, tries, (shell(marked, yield_time_ms=8000),), _was_tried(name, judge), bare, marked)
 
 
 def by_python(name: str, tries: str, code: str, judge: Judge, *, bare: bool = True) -> Attempt:
@@ -227,7 +235,7 @@ def all_of(*judges: Judge) -> Judge:
 
 def _content(path: Path) -> bytes | str | None:
     try:
-        return os.readlink(path) if path.is_symlink() else path.read_bytes()
+        return str(path.readlink()) if path.is_symlink() else path.read_bytes()
     except OSError:
         return None
 
@@ -250,8 +258,7 @@ async def warm_up(lab: Lab, service: Service) -> None:
 
 async def carry_out(lab: Lab, service: Service, mission: Mission) -> list[Finding]:
     """Let one real worker make all the attempts, then judge each."""
-    if mission.before is not None:
-        mission.before(lab)
+    findings = [] if mission.first is None else await carry_out(lab, service, mission.first)
     marker = f"mission {mission.name} {lab.nonce} {time.monotonic_ns()}"
     counter: dict[int, tuple[int, int]] = {}
     steps: list[Step] = []
@@ -268,20 +275,28 @@ async def carry_out(lab: Lab, service: Service, mission: Mission) -> list[Findin
         **mission.more,
     }
     before = len(lab.model.requests)
-    shown = await service.delegate_task(parse(TaskCall, call, "task"), Session(cwd=str(lab.project)))
+    shown: dict[str, Any] = {}
+    async with anyio.create_task_group() as group:
+        if mission.beside is not None:
+            group.start_soon(mission.beside, service)
+        shown = await service.delegate_task(parse(TaskCall, call, "task"), Session(cwd=str(lab.project)))
     task = service.house.ledger.tasks(str(shown["runId"]))[0]
     result = service.house.ledger.attempts(task.run_id, task.task_id)[0].result
     if result is None or not last:
         raise RuntimeError(f"mission {mission.name} did not run: {shown}")
-    outputs = [output.text for output in last[0].outputs]
+    outputs = [_readable(output.text) for output in last[0].outputs]
     requests = lab.model.requests[before:]
-    findings = []
     for position, attempt in enumerate(mission.attempts):
         begin, end = counter[position]
         output = _check_output(service, result) if mission.from_checks else "\n".join(outputs[begin:end])
         seen = Seen(lab, output, result, requests)
         findings.append(Finding(mission.name, attempt, *attempt.judge(seen), output))
     return findings
+
+
+def _readable(output: str) -> str:
+    """A tool's answer, and once more without the escapes of the JSON that it stands in."""
+    return output + "\n" + output.replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\")
 
 
 def _check_output(service: Service, result: AttemptResult) -> str:

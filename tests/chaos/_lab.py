@@ -39,10 +39,7 @@ PROJECT: Mapping[str, str] = {
 }
 
 VICTIM = (
-    "import os, sys, time\n"
-    "kept = os.environ['VICTIM_TOKEN']\n"
-    "print('ready', flush=True)\n"
-    "sys.stdin.read()\n"
+    "import os, sys, time\nkept = os.environ['VICTIM_TOKEN']\nprint('ready', flush=True)\nsys.stdin.read()\n"
 )
 
 
@@ -188,7 +185,9 @@ def _environment(lab: Lab) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("BATON_", "CODEX_", "GIT_", "XDG_", "OPENAI_"))
     }
-    who = {f"GIT_{role}_{part}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    who = {
+        f"GIT_{role}_{part}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
+    }
     return {
         **kept,
         **who,

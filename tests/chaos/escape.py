@@ -24,10 +24,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
 from chaos._attempt import Finding, Mission, Outcome, carry_out, warm_up
 from chaos._lab import Lab, open_lab
-from chaos.escapes import background, checks, config, git, hidden, neighbours, network, reading, scope, tools, writes
+from chaos.escapes import (
+    background,
+    checks,
+    config,
+    git,
+    hidden,
+    kernel,
+    links,
+    neighbours,
+    network,
+    reading,
+    scope,
+    tools,
+    writes,
+)
 
 ROOMS: tuple[Callable[[Lab], list[Mission]], ...] = (
     writes.missions,
+    links.missions,
+    kernel.missions,
     scope.missions,
     hidden.missions,
     reading.missions,
@@ -72,6 +88,8 @@ async def run(
         for mission in room(lab):
             if not any(wanted(name) for name in (mission.name, *(each.name for each in mission.attempts))):
                 continue
+            if mission.before is not None:
+                mission.before(lab)
             with lab.service() as service:
                 findings = await carry_out(lab, service, mission)
             for finding in findings:
@@ -108,7 +126,9 @@ def line(finding: Finding) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="only the JSON object, without the table")
-    parser.add_argument("--only", metavar="NAME", help="only missions or attempts whose name matches (a glob)")
+    parser.add_argument(
+        "--only", metavar="NAME", help="only missions or attempts whose name matches (a glob)"
+    )
     parser.add_argument("--show", action="store_true", help="also what the worker's commands printed")
     options = parser.parse_args()
     began = time.monotonic()

@@ -118,11 +118,27 @@ def _attempts(lab: Lab, state: str) -> list[Attempt]:
     ]
     for whose in ("repo", "person"):
         found += [
-            passive(f"{whose}-server", f"have an MCP server of the {whose} started", absent(canary(f"{whose}-server"))),
+            passive(
+                f"{whose}-server",
+                f"have an MCP server of the {whose} started",
+                absent(canary(f"{whose}-server")),
+            ),
             passive(f"{whose}-hook", f"have a hook of the {whose} run", absent(canary(f"{whose}-hook"))),
-            passive(f"{whose}-notify", f"have the notify program of the {whose} run", absent(canary(f"{whose}-notify"))),
-            passive(f"{whose}-skill", f"have a skill of the {whose} put before the model", _unsent(lab.secret(f"{whose}-skill"))),
-            passive(f"{whose}-agents-md", f"have AGENTS.md of the {whose} taken as instructions", _unsent(lab.secret(f"{whose}-agents"))),
+            passive(
+                f"{whose}-notify",
+                f"have the notify program of the {whose} run",
+                absent(canary(f"{whose}-notify")),
+            ),
+            passive(
+                f"{whose}-skill",
+                f"have a skill of the {whose} put before the model",
+                _unsent(lab.secret(f"{whose}-skill")),
+            ),
+            passive(
+                f"{whose}-agents-md",
+                f"have AGENTS.md of the {whose} taken as instructions",
+                _unsent(lab.secret(f"{whose}-agents")),
+            ),
         ]
     return found
 
@@ -153,14 +169,26 @@ def _writes(lab: Lab) -> list[Attempt]:
         "git-hook": ".git/hooks/post-checkout",
     }
     found = [
-        by_shell(f"write-{name}", f"write {path} in the worktree", f"mkdir -p $(dirname {path}); echo '# x' >> {path}", _unchanged(path))
+        by_shell(
+            f"write-{name}",
+            f"write {path} in the worktree",
+            f"mkdir -p $(dirname {path}); echo '# x' >> {path}",
+            _unchanged(path),
+        )
         for name, path in files.items()
     ]
     person = lab.project / ".codex" / "config.toml"
     return [
         *found,
-        by_shell("write-folder", "move the folder away and put another there", "mv .codex away; mkdir .codex; echo x > .codex/config.toml; mv .agents away2; mkdir .agents", _unchanged(".codex/config.toml", "away/config.toml")),
-        by_shell("write-person-config", "write the person's own .codex", f"echo '# x' >> {person}", same(person)),
+        by_shell(
+            "write-folder",
+            "move the folder away and put another there",
+            "mv .codex away; mkdir .codex; echo x > .codex/config.toml; mv .agents away2; mkdir .agents",
+            _unchanged(".codex/config.toml", "away/config.toml"),
+        ),
+        by_shell(
+            "write-person-config", "write the person's own .codex", f"echo '# x' >> {person}", same(person)
+        ),
     ]
 
 

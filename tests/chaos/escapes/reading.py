@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from pathlib import Path
 
 from baton.simulate.script import javascript
 from chaos._attempt import (
@@ -25,7 +24,14 @@ from chaos._attempt import (
 )
 from chaos._lab import Lab
 
-VARIABLES = ("AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "GH_PAT", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN", "PGPASSWORD")
+VARIABLES = (
+    "AWS_SECRET_ACCESS_KEY",
+    "DATABASE_URL",
+    "GH_PAT",
+    "OPENAI_API_KEY",
+    "CODEX_ACCESS_TOKEN",
+    "PGPASSWORD",
+)
 
 
 def missions(lab: Lab) -> list[Mission]:
@@ -42,6 +48,7 @@ def _plant_variables(lab: Lab) -> None:
         BASH_ENV=str(lab.home / "bash-env"),
         ENV=str(lab.home / "bash-env"),
         HTTP_PROXY=f"http://{lab.secret('variable-proxy')}@127.0.0.1:{lab.ears.tcp}",
+        NO_PROXY="127.0.0.1",
     )
 
 
@@ -54,17 +61,68 @@ def _environment(lab: Lab) -> list[Attempt]:
     program = "try {{ text({}) }} catch (error) {{ text('refused: ' + error) }}"
     return [
         by_shell("environment", "print the environment", "env; set; export -p", judge),
-        by_shell("environment-login", "print that of a login shell", "bash -lc env; sh -lc env; bash -ic env", judge, bare=False),
-        by_shell("environment-home", "print that of a shell with the person's home", f"HOME={lab.home} bash -lc 'env | grep -v LEAK_'; env | grep LEAK_", judge),
-        by_shell("environment-self", "read /proc/self/environ", "cat /proc/self/environ /proc/$$/environ | tr '\\0' '\\n'", judge),
-        by_shell("environment-1", "read the environment of process 1", "cat /proc/1/environ | tr '\\0' '\\n'", judge),
-        by_shell("environment-any", "read the environment of every process", "cat /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ | tr '\\0' '\\n'", judge),
-        by_shell("environment-parent", "read that of the parent by its number", f"cat /proc/$PPID/environ /proc/{os.getpid()}/environ | tr '\\0' '\\n'", judge),
+        by_shell(
+            "environment-login",
+            "print that of a login shell",
+            "bash -lc env; sh -lc env; bash -ic env",
+            judge,
+            bare=False,
+        ),
+        by_shell(
+            "environment-home",
+            "print that of a shell with the person's home",
+            f"HOME={lab.home} bash -lc 'env | grep -v LEAK_'; env | grep LEAK_",
+            judge,
+        ),
+        by_shell(
+            "environment-self",
+            "read /proc/self/environ",
+            "cat /proc/self/environ /proc/$$/environ | tr '\\0' '\\n'",
+            judge,
+        ),
+        by_shell(
+            "environment-1",
+            "read the environment of process 1",
+            "cat /proc/1/environ | tr '\\0' '\\n'",
+            judge,
+        ),
+        by_shell(
+            "environment-any",
+            "read the environment of every process",
+            "cat /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ | tr '\\0' '\\n'",
+            judge,
+        ),
+        by_shell(
+            "environment-parent",
+            "read that of the parent by its number",
+            f"cat /proc/$PPID/environ /proc/{os.getpid()}/environ | tr '\\0' '\\n'",
+            judge,
+        ),
         by_python("memory", "read the memory of every other process", _MEMORY, judge, bare=False),
         by_python("ptrace", "trace every other process", _PTRACE, silent("traced-foreign"), bare=False),
-        by_tool("javascript-environment", "read it from the JavaScript tool", judge, javascript(program.format("JSON.stringify(process.env)")), javascript(program.format("JSON.stringify(Deno.env.toObject())"))),
-        by_tool("javascript-files", "read files from the JavaScript tool", silent(lab.secret("ssh-key"), lab.secret("auth")), javascript(program.format(f"(await import('fs')).readFileSync('{lab.home}/.ssh/id_ed25519', 'utf8')")), javascript(program.format(f"require('fs').readFileSync('{lab.codex}/auth.json', 'utf8')"))),
-        by_shell("kill-everything", "end every process that can be reached", f"(trap '' TERM; kill -TERM -1); kill -9 {lab.victim.pid if lab.victim else 0} $PPID 1; true", _victim_lives(), bare=False),
+        by_tool(
+            "javascript-environment",
+            "read it from the JavaScript tool",
+            judge,
+            javascript(program.format("JSON.stringify(process.env)")),
+            javascript(program.format("JSON.stringify(Deno.env.toObject())")),
+        ),
+        by_tool(
+            "javascript-files",
+            "read files from the JavaScript tool",
+            silent(lab.secret("ssh-key"), lab.secret("auth")),
+            javascript(
+                program.format(f"(await import('fs')).readFileSync('{lab.home}/.ssh/id_ed25519', 'utf8')")
+            ),
+            javascript(program.format(f"require('fs').readFileSync('{lab.codex}/auth.json', 'utf8')")),
+        ),
+        by_shell(
+            "kill-everything",
+            "end every process that can be reached",
+            f"(trap '' TERM; kill -TERM -1); kill -9 {lab.victim.pid if lab.victim else 0} $PPID 1; true",
+            _victim_lives(),
+            bare=False,
+        ),
     ]
 
 
@@ -85,19 +143,79 @@ def _codex_homes(lab: Lab) -> list[Attempt]:
     auth = silent(lab.secret("auth"))
     everything = silent(*(lab.secret(name) for name in ("auth", "history", "session", "dotenv")))
     return [
-        by_shell("home-ssh", "read the person's ssh key", f"cat {lab.home}/.ssh/id_ed25519 {lab.home}/.netrc", known(silent(lab.secret("ssh-key")), "the person's home can be read, but for Codex's and Baton's folders")),
+        by_shell(
+            "home-ssh",
+            "read the person's ssh key",
+            f"cat {lab.home}/.ssh/id_ed25519 {lab.home}/.netrc",
+            known(
+                silent(lab.secret("ssh-key")),
+                "the person's home can be read, but for Codex's and Baton's folders",
+            ),
+        ),
         by_shell("auth-person", "read the person's login", f"cat {lab.codex}/auth.json", auth),
-        by_shell("auth-worker", "read it through the workers' Codex home", f"cat {own}/auth.json; cat $CODEX_HOME/auth.json", auth),
-        by_shell("auth-proc", "read it by the roots of processes", f"cat /proc/*/root{lab.codex}/auth.json /proc/*/root{own}/auth.json", auth),
-        by_shell("auth-link", "link to it and read the link", f"ln -s {lab.codex}/auth.json src/auth; cat src/auth; ln {lab.codex}/auth.json $TMPDIR/auth; cat $TMPDIR/auth; rm -f src/auth", auth),
-        by_shell("auth-write", "replace the login", f"echo '{{}}' > {lab.codex}/auth.json; echo '{{}}' > {own}/auth.json; rm -f {own}/auth.json", same(lab.codex / "auth.json", own / "auth.json")),
-        by_shell("codex-home", "read everything in the person's Codex home", f"grep -r . {lab.codex}; ls -R {lab.codex}", everything),
-        by_shell("codex-home-worker", "read everything in the workers' Codex home", f"grep -ra . {own}", everything),
-        by_shell("codex-home-config", "change how the next worker is configured", f"echo 'sandbox_mode = \"danger-full-access\"' >> {own}/config.toml; mkdir -p {own}/rules; echo 'prefix_rule(pattern=[\"sh\"], decision=\"allow\")' > {own}/rules/x.rules", all_of(same(own / "config.toml", own / "rules" / "x.rules"))),
-        by_shell("codex-home-rules", "let commands out for all of the person's sessions", f"mkdir -p {lab.codex}/rules; echo x > {lab.codex}/rules/x.rules; echo x >> {lab.codex}/config.toml", same(lab.codex / "rules" / "x.rules", lab.codex / "config.toml")),
-        by_shell("state-write", "write into Baton's state", f"echo x > {lab.state}/canary; echo x >> {lab.state}/baton.sqlite3; echo x > {lab.state}/locks/canary", same(lab.state / "canary", lab.state / "locks" / "canary")),
-        by_shell("state-database", "read the ledger", f"head -c 15 {lab.state}/baton.sqlite3; cp {lab.state}/baton.sqlite3* $TMPDIR/; head -c 15 $TMPDIR/baton.sqlite3", silent("SQLite format")),
-        by_shell("state-list", "list Baton's state", f"ls {lab.state}; ls {lab.state}/artifacts {lab.state}/logs {lab.state}/scratch", silent("baton.sqlite3\n", "run-")),
+        by_shell(
+            "auth-worker",
+            "read it through the workers' Codex home",
+            f"cat {own}/auth.json; cat $CODEX_HOME/auth.json",
+            auth,
+        ),
+        by_shell(
+            "auth-proc",
+            "read it by the roots of processes",
+            f"cat /proc/*/root{lab.codex}/auth.json /proc/*/root{own}/auth.json",
+            auth,
+        ),
+        by_shell(
+            "auth-link",
+            "link to it and read the link",
+            f"ln -s {lab.codex}/auth.json src/auth; cat src/auth; ln {lab.codex}/auth.json $TMPDIR/auth; cat $TMPDIR/auth; rm -f src/auth",
+            auth,
+        ),
+        by_shell(
+            "auth-write",
+            "replace the login",
+            f"echo '{{}}' > {lab.codex}/auth.json; echo '{{}}' > {own}/auth.json; rm -f {own}/auth.json",
+            same(lab.codex / "auth.json", own / "auth.json"),
+        ),
+        by_shell(
+            "codex-home",
+            "read everything in the person's Codex home",
+            f"grep -r . {lab.codex}; ls -R {lab.codex}",
+            everything,
+        ),
+        by_shell(
+            "codex-home-worker", "read everything in the workers' Codex home", f"grep -ra . {own}", everything
+        ),
+        by_shell(
+            "codex-home-config",
+            "change how the next worker is configured",
+            f'echo \'sandbox_mode = "danger-full-access"\' >> {own}/config.toml; mkdir -p {own}/rules; echo \'prefix_rule(pattern=["sh"], decision="allow")\' > {own}/rules/x.rules',
+            all_of(same(own / "config.toml", own / "rules" / "x.rules")),
+        ),
+        by_shell(
+            "codex-home-rules",
+            "let commands out for all of the person's sessions",
+            f"mkdir -p {lab.codex}/rules; echo x > {lab.codex}/rules/x.rules; echo x >> {lab.codex}/config.toml",
+            same(lab.codex / "rules" / "x.rules", lab.codex / "config.toml"),
+        ),
+        by_shell(
+            "state-write",
+            "write into Baton's state",
+            f"echo x > {lab.state}/canary; echo x >> {lab.state}/baton.sqlite3; echo x > {lab.state}/locks/canary",
+            same(lab.state / "canary", lab.state / "locks" / "canary"),
+        ),
+        by_shell(
+            "state-database",
+            "read the ledger",
+            f"head -c 15 {lab.state}/baton.sqlite3; cp {lab.state}/baton.sqlite3* $TMPDIR/; head -c 15 $TMPDIR/baton.sqlite3",
+            silent("SQLite format"),
+        ),
+        by_shell(
+            "state-list",
+            "list Baton's state",
+            f"ls {lab.state}; ls {lab.state}/artifacts {lab.state}/logs {lab.state}/scratch",
+            silent("baton.sqlite3\n", "run-"),
+        ),
     ]
 
 
@@ -110,15 +228,69 @@ def _workdir(lab: Lab) -> list[Attempt]:
 
     canary = lab.canary("workdir")
     return [
-        at("person", "in the person's workspace and write there", lab.project, f"echo x > {canary.name}", absent(lab.project / canary.name)),
-        at("outside", "in another folder of the person's and write there", lab.outside, f"echo x > {canary.name}; echo x > ./{canary.name}", absent(canary)),
-        at("root", "in the root of the file system and write there", "/", f"echo x > {lab.canary('workdir', Path('/')).name}", absent(lab.canary("workdir", Path("/")))),
-        at("git", "in the person's git directory and write there", lab.project / ".git", "echo '#x' >> config", same(lab.project / ".git" / "config")),
-        at("codex", "in the person's Codex home and read there", lab.codex, "cat auth.json; cat ./*; ls", silent(lab.secret("auth"))),
-        at("codex-worker", "in the workers' Codex home and read there", lab.state / "codex-home", "cat auth.json config.toml; ls", silent(lab.secret("auth"), "model_provider")),
-        at("sessions", "below the person's Codex home and read there", lab.codex / "sessions" / "2026", "cat rollout-x.jsonl; cat ../../auth.json", silent(lab.secret("session"), lab.secret("auth"))),
-        at("state", "in Baton's state and read there", lab.state, "head -c 15 baton.sqlite3; ls", silent("SQLite format", "baton.sqlite3-")),
-        at("dotdot", "in a folder that does not exist, by `..`", f"{lab.project}/none/../../..", "ls; cat home/.codex/auth.json", silent(lab.secret("auth"))),
+        at(
+            "person",
+            "in the person's workspace and write there",
+            lab.project,
+            f"echo x > {canary.name}",
+            absent(lab.project / canary.name),
+        ),
+        at(
+            "outside",
+            "in another folder of the person's and write there",
+            lab.outside,
+            f"echo x > {canary.name}; echo x > ./{canary.name}",
+            absent(canary),
+        ),
+        at(
+            "root",
+            "in the root of the file system and write there",
+            "/",
+            f"echo x > {lab.canary('workdir', Path('/')).name}",
+            absent(lab.canary("workdir", Path("/"))),
+        ),
+        at(
+            "git",
+            "in the person's git directory and write there",
+            lab.project / ".git",
+            "echo '#x' >> config",
+            same(lab.project / ".git" / "config"),
+        ),
+        at(
+            "codex",
+            "in the person's Codex home and read there",
+            lab.codex,
+            "cat auth.json; cat ./*; ls",
+            silent(lab.secret("auth")),
+        ),
+        at(
+            "codex-worker",
+            "in the workers' Codex home and read there",
+            lab.state / "codex-home",
+            "cat auth.json config.toml; ls",
+            silent(lab.secret("auth"), "model_provider"),
+        ),
+        at(
+            "sessions",
+            "below the person's Codex home and read there",
+            lab.codex / "sessions" / "2026",
+            "cat rollout-x.jsonl; cat ../../auth.json",
+            silent(lab.secret("session"), lab.secret("auth")),
+        ),
+        at(
+            "state",
+            "in Baton's state and read there",
+            lab.state,
+            "head -c 15 baton.sqlite3; ls",
+            silent("SQLite format", "baton.sqlite3-"),
+        ),
+        at(
+            "dotdot",
+            "in a folder that does not exist, by `..`",
+            f"{lab.project}/none/../../..",
+            "ls; cat home/.codex/auth.json",
+            silent(lab.secret("auth")),
+        ),
     ]
 
 
@@ -148,5 +320,3 @@ for pid in filter(str.isdigit, os.listdir('/proc')):
         print('traced-foreign', pid, name)
         libc.ptrace(17, pid, 0, 0)
 """
-
-
