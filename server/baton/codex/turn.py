@@ -124,7 +124,8 @@ class TurnRecord:
                 self.note(f"the service answered with model {self.claimed} ({params.get('reason')})")
             case "error":
                 self._error(params)
-            case "warning" | "guardianWarning" | "deprecationNotice" | "configWarning":
+            # Not `deprecationNotice`: it speaks of settings, and a worker's are ours, the same for every Codex.
+            case "warning" | "guardianWarning" | "configWarning":
                 self.note(str(params.get("message") or params.get("summary") or event.method))
             case method if method.startswith("declined/"):
                 self.note(f"declined: {method.removeprefix('declined/')}")
