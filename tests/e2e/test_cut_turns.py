@@ -60,6 +60,7 @@ def test_a_worker_that_was_only_slow_once_finishes_in_the_same_thread(
     assert place.read("src/half.txt") == "half\n"
 
 
+@pytest.mark.long
 def test_a_task_that_takes_too_long_is_ended_by_its_own_deadline(
     sim: Sim, workspace: Make, delegate: Delegate
 ) -> None:
@@ -69,7 +70,7 @@ def test_a_task_that_takes_too_long_is_ended_by_its_own_deadline(
     _failed_and_kept(sim, place, answer, FailureClass.TURN_TIMEOUT, attempts=2)
 
 
-@pytest.mark.parametrize("crashes", [1, 2])
+@pytest.mark.parametrize("crashes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_crash_of_codex_is_survived_once(sim: Sim, workspace: Make, crashes: int) -> None:
     place = workspace({"src/a": "a\n"})
     killed: list[int] = []

@@ -90,10 +90,22 @@ def test_edits_made_during_the_run_and_the_result_are_both_there_afterwards(
     ("worker", "person"),
     [
         pytest.param("sed -i s/one/ONE/ src/lines.txt", {"src/lines.txt": "mine\n"}, id="same lines"),
-        pytest.param("echo theirs > src/new.txt", {"src/new.txt": "mine\n"}, id="both add"),
-        pytest.param("sed -i s/one/ONE/ src/lines.txt", {"src/lines.txt": None}, id="the person removes"),
+        pytest.param(
+            "echo theirs > src/new.txt", {"src/new.txt": "mine\n"}, id="both add", marks=pytest.mark.long
+        ),
+        pytest.param(
+            "sed -i s/one/ONE/ src/lines.txt",
+            {"src/lines.txt": None},
+            id="the person removes",
+            marks=pytest.mark.long,
+        ),
         pytest.param("rm src/lines.txt", {"src/lines.txt": "mine\n"}, id="the worker removes"),
-        pytest.param("echo theirs > src/new", {"src/new/below.txt": "mine\n"}, id="file and folder"),
+        pytest.param(
+            "echo theirs > src/new",
+            {"src/new/below.txt": "mine\n"},
+            id="file and folder",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_where_both_changed_the_same_nothing_is_overwritten_and_both_are_kept(

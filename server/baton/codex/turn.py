@@ -124,7 +124,7 @@ class TurnRecord:
                 self.note(f"the service answered with model {self.claimed} ({params.get('reason')})")
             case "error":
                 self._error(params)
-            # Not `deprecationNotice`: it speaks of settings, and a worker's are ours, the same for every Codex.
+            # Not `deprecationNotice`: it speaks of settings, and a worker's are ours.
             case "warning" | "guardianWarning" | "configWarning":
                 self.note(str(params.get("message") or params.get("summary") or event.method))
             case method if method.startswith("declined/"):
