@@ -11,7 +11,7 @@ import pytest
 from baton.contract.errors import InvalidInput
 from baton.policy.bundle import bundle_root
 from baton.policy.layer import PERSON_LIMIT, PROJECT_LIMIT, LayerName
-from baton.policy.load import load_layers, load_policy
+from baton.policy.load import load_layers, load_policy, recorded_policy
 
 from .conftest import WriteLayer
 
@@ -271,3 +271,21 @@ def test_incomplete_installation_is_said(test_root: Path) -> None:
 
 def test_bundle_is_this_checkout() -> None:
     assert bundle_root() == Path(__file__).resolve().parents[2]
+
+
+def test_a_recorded_policy_of_an_older_version_gets_shipped_values_for_what_it_did_not_know() -> None:
+    shipped = load_policy(None, None)
+    recorded = shipped.model_dump(mode="json")
+    recorded["deadlines"]["idle_seconds"] = 17
+    assert recorded_policy(recorded).deadlines.idle_seconds == 17
+    del recorded["limits"], recorded["deadlines"]["owner_grace_seconds"]
+    found = recorded_policy(recorded)
+    assert (found.deadlines.idle_seconds, found.limits) == (17, shipped.limits)
+    assert found.deadlines.owner_grace_seconds == shipped.deadlines.owner_grace_seconds
+
+
+def test_a_recorded_policy_of_a_newer_version_is_refused_in_one_line() -> None:
+    recorded = load_policy(None, None).model_dump(mode="json") | {"future": {"key": 1}}
+    with pytest.raises(InvalidInput, match="the record of the run: future: unknown key") as refused:
+        recorded_policy(recorded)
+    assert "\n" not in refused.value.message

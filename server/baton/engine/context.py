@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from baton.engine.progress import worth_noting
 from baton.engine.servers import Servers
 from baton.engine.stop import Stop
 from baton.ledger.records import ArtifactRef, NewEvent, ProcessRecord, RunRecord
+from baton.policy.load import recorded_policy
 from baton.policy.model import Policy
 from baton.process.tree import boot_id, start_time
 from baton.workspace.git import Git
@@ -139,7 +139,7 @@ async def open_run(house: House, run_id: str, stop: Stop) -> RunContext:
     Raises `BatonError` when the workspace, Codex or the state folder are not as they must be.
     """
     run = house.ledger.run(run_id)
-    policy = Policy.model_validate_json(json.dumps(run.policy))
+    policy = recorded_policy(run.policy)
     session = Session.model_validate(run.session)
     git = Git.find()
     site = await blocking(locate, Path(run.workspace), git)

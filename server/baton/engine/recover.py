@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import shutil
 from collections.abc import Collection
@@ -17,7 +16,7 @@ from baton.engine.house import House
 from baton.engine.life import resting_state
 from baton.ledger.locks import FileLock
 from baton.ledger.records import AttemptRecord, IntegrationRecord, JsonObject, NewEvent, RunRecord
-from baton.policy.model import Policy
+from baton.policy.load import recorded_policy
 from baton.process.environment import RUN_MARKER
 from baton.process.tree import ProcessId, boot_id, end_processes, end_tree, processes_with_marker
 from baton.workspace.apply import is_finished, recover
@@ -104,7 +103,7 @@ def recover_run(house: House, run_id: str, *, give_up: bool = False) -> None:
 def _take_in(house: House, run: RunRecord) -> None:
     git = Git.find()
     site = locate(Path(run.workspace), git)
-    policy = Policy.model_validate_json(json.dumps(run.policy))
+    policy = recorded_policy(run.policy)
     repo = PrivateRepository.open(house.state, site, Limits(kept_bytes=policy.limits.kept_bytes), git)
     repo.remove_stale_locks(run.run_id)
     _recover_applies(house, run.run_id, repo)

@@ -184,6 +184,8 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _reason(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
     if isinstance(error, BatonError):
         return error.message
     return f"the runner failed: {type(error).__name__}: {error}"

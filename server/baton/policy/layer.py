@@ -31,6 +31,8 @@ class LayerName(StrEnum):
     SHIPPED = "shipped"
     PERSON = "person"
     PROJECT = "project"
+    RECORDED = "recorded"
+    """What a run was admitted with."""
 
 
 @dataclass(frozen=True)

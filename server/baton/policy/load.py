@@ -71,6 +71,22 @@ def load_layers(codex_home: Path | None, project: Path | None, bundle: Path | No
     return wanted
 
 
+def recorded_policy(recorded: Mapping[str, Any], bundle: Path | None = None) -> Policy:
+    """The policy that a run was admitted with, as its record has it.
+
+    What the version that recorded it did not know yet has its shipped value. Raises `InvalidInput`, one line,
+    for keys that this version does not know (any more).
+    """
+    try:
+        return Policy.model_validate(recorded)
+    except ValidationError:
+        file = (bundle or bundle_root()) / MARK
+        shipped = read_own_layer(LayerName.SHIPPED, file)
+        assert shipped is not None, f"{file} is part of every installation"
+        layer = Layer(Origin(LayerName.RECORDED, Path("the record of the run")), dict(recorded))
+        return _combine([shipped, layer]).policy
+
+
 def _combine(layers: Sequence[Layer]) -> LayeredPolicy:
     merged: dict[str, Any] = {}
     origins: dict[KeyPath, Origin] = {(): layers[0].origin}
