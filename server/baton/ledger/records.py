@@ -27,7 +27,7 @@ PathText = Annotated[str, PlainValidator(_path_text)]
 class Record(BaseModel):
     """The base of every record: frozen, no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RunRecord(Record):
