@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,6 +37,12 @@ WORKER_CONFIG: Mapping[str, bool | int | str] = {
     **{f"features.{name}": False for name in FEATURES_OFF},
 }
 """Settings of every worker: no delegation, no tools from elsewhere, no foreign instructions."""
+
+
+def speaks_of_our_settings(notice: str) -> bool:
+    """Whether a notice of Codex is about a feature that every worker has switched off: no news of a turn."""
+    named = re.search(r"\[features\]`?\.`?(\w+)", notice)
+    return named is not None and named.group(1) in FEATURES_OFF
 
 
 def server_argv(

@@ -9,6 +9,7 @@ from typing import Any
 
 from baton.codex.events import Notification
 from baton.codex.failures import classify
+from baton.codex.launch import speaks_of_our_settings
 from baton.codex.tokens import Tally
 from baton.contract.evidence import TurnFailure, Usage
 from baton.contract.states import FailureClass
@@ -124,9 +125,10 @@ class TurnRecord:
                 self.note(f"the service answered with model {self.claimed} ({params.get('reason')})")
             case "error":
                 self._error(params)
-            # Not `deprecationNotice`: it speaks of settings, and a worker's are ours.
-            case "warning" | "guardianWarning" | "configWarning":
-                self.note(str(params.get("message") or params.get("summary") or event.method))
+            case "warning" | "guardianWarning" | "deprecationNotice" | "configWarning":
+                text = str(params.get("message") or params.get("summary") or event.method)
+                if not speaks_of_our_settings(text):
+                    self.note(text)
             case method if method.startswith("declined/"):
                 self.note(f"declined: {method.removeprefix('declined/')}")
 
