@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from baton.contract.errors import BatonError, WorkspaceMoved
 from baton.contract.evidence import CheckResult, CheckStatus, TaskOutcome
 from baton.contract.states import Integration
-from baton.contract.tree import Snapshot, show_path
+from baton.contract.tree import Snapshot
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
+from baton.engine.fitting import find_fit
+from baton.engine.merging import Merged, in_order, merge_onto
 from baton.engine.verification import CommandText, run_checks
 from baton.ledger.records import IntegrationRecord, TaskRecord
 from baton.workspace.apply import apply, recover_all
@@ -21,18 +23,6 @@ TRIES = 3
 """How often a result is merged anew because the workspace moved, before it is held."""
 
 LOCK_SECONDS = 60.0
-
-
-@dataclass
-class Merged:
-    """The results merged onto one state of the workspace."""
-
-    onto: Snapshot
-    commit: str
-    tree: str
-    tasks: list[TaskRecord] = field(default_factory=list)
-    conflicts: dict[str, str] = field(default_factory=dict)
-    """By task: the paths on which it and the workspace, or a task before it, differ."""
 
 
 class _Blobs:
@@ -60,26 +50,25 @@ class _Blobs:
 async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
     """Apply the results of `tasks`, as many of them as fit, or hold them with the reason.
 
-    Each task's outcome is recorded. A conflict keeps out that task alone; a failing check of the merged tree
-    keeps out all of them, because the fault lies between them.
+    Each task's outcome is recorded. A conflict keeps out that task and what builds on it. When the merged
+    tree fails a check, the results that do not go together with the others are looked for within a bounded
+    number of checks (see `find_fit`) and held; what lands has always passed together.
     """
+    tasks = in_order(tasks)
     for _ in range(TRIES):
         if ctx.stop.asked:
             return _hold(ctx, tasks, ctx.stop.detail)
         record = ctx.house.ledger.start_integration(ctx.run_id, [task.task_id for task in tasks])
         merged = await _merge_onto_now(ctx, record, tasks)
-        if not merged.tasks:
-            ctx.house.ledger.update_integration(ctx.run_id, record.number, step="conflict")
-            return Integration.CONFLICT
         checks = await _verify_together(ctx, merged)
-        ctx.house.ledger.update_integration(ctx.run_id, record.number, step="verified", checks=checks)
-        failing = [check for check in checks if check.status is not CheckStatus.PASSED]
+        failing = _failing(checks)
+        if failing is not None and not ctx.stop.asked:
+            merged, checks = await _what_fits(ctx, record, merged, checks, failing)
         if ctx.stop.asked:
-            return _hold(ctx, merged.tasks, ctx.stop.detail)
-        if failing:
-            ctx.house.ledger.update_integration(ctx.run_id, record.number, step="held")
-            reason = f"passes alone, but not on the workspace as it is now: {failing[0].command}"
-            return _hold(ctx, merged.tasks, reason)
+            return _hold(ctx, tasks, ctx.stop.detail)
+        _record_verified(ctx, record, merged, checks)
+        if not merged.tasks:
+            return _integration_of(merged)
         try:
             return await blocking(_apply, ctx, record, merged)
         except WorkspaceMoved as moved:
@@ -100,32 +89,76 @@ async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
 async def _merge_onto_now(ctx: RunContext, record: IntegrationRecord, tasks: list[TaskRecord]) -> Merged:
     ref = ctx.ref("merge", record.number)
     onto = await blocking(_snapshot_now, ctx, f"{ref}-onto")
-    merged = Merged(onto=onto, commit=onto.commit, tree=onto.tree)
-    for task in tasks:
-        assert task.result is not None and task.result.evidence.commit is not None
-        evidence = task.result.evidence
-        commit = str(evidence.commit)
-        outcome = await blocking(
-            ctx.repo.merge, evidence.base, merged.commit, commit, f"baton: {ctx.run_id} {task.task_id}", ref
-        )
-        if outcome.commit is None or outcome.tree is None:
-            named = [f"{show_path(conflict.path)} ({conflict.detail})" for conflict in outcome.conflicts]
-            merged.conflicts[task.task_id] = ", ".join(named)
-            _settle(ctx, task, Integration.CONFLICT, "conflicts with the workspace: " + ", ".join(named[:5]))
-            continue
-        merged.commit, merged.tree = outcome.commit, outcome.tree
-        merged.tasks.append(task)
+    merged = await blocking(merge_onto, ctx, onto, tasks, ref)
+    _record_merged(ctx, record, merged, "integration.merged")
+    return merged
+
+
+async def _what_fits(
+    ctx: RunContext, record: IntegrationRecord, all_of_them: Merged, checks: list[CheckResult], failing: str
+) -> tuple[Merged, list[CheckResult]]:
+    """The merge of those results that pass together, with their checks; the others are left out of it."""
+    ref = ctx.ref("merge", record.number)
+    onto = all_of_them.onto
+    best = Merged(onto=onto, commit=onto.commit, tree=onto.tree), list[CheckResult]()
+
+    async def try_out(names: list[str]) -> str | None:
+        nonlocal best
+        chosen = [task for task in all_of_them.tasks if task.task_id in names]
+        merged = await blocking(merge_onto, ctx, onto, chosen, ref)
+        seen = await _verify_together(ctx, merged)
+        # A stop cuts the checks short: what has not been run has not passed.
+        found = ctx.stop.detail if ctx.stop.asked else _failing(seen)
+        if found is None and len(merged.tasks) > len(best[0].tasks):
+            best = merged, seen
+        return found
+
+    fit = await find_fit([task.task_id for task in all_of_them.tasks], failing, try_out)
+    merged, seen = best
+    for name, why in fit.left_out.items():
+        merged.left_out.setdefault(name, (Integration.HELD, why))
+    merged.left_out = {**all_of_them.left_out, **merged.left_out}
+    if merged.tasks:
+        await blocking(ctx.repo.set_ref, ref, merged.commit)
+    else:
+        seen = checks
+    _record_merged(ctx, record, merged, "integration.reduced")
+    return merged, seen
+
+
+def _record_merged(ctx: RunContext, record: IntegrationRecord, merged: Merged, kind: str) -> None:
+    names = [task.task_id for task in merged.tasks]
     ctx.house.ledger.update_integration(
         ctx.run_id,
         record.number,
         step="merged",
-        workspace_commit=onto.commit,
+        workspace_commit=merged.onto.commit,
         merged_commit=merged.commit,
         merged_tree=merged.tree,
-        conflicts=[f"{task_id}: {paths}" for task_id, paths in merged.conflicts.items()],
-        event=ctx.event("integration.merged", tasks=[task.task_id for task in merged.tasks]),
+        conflicts=[f"{task_id}: {why}" for task_id, (_, why) in merged.left_out.items()],
+        event=ctx.event(kind, tasks=[*names], leftOut=[*merged.left_out]),
     )
-    return merged
+
+
+def _record_verified(
+    ctx: RunContext, record: IntegrationRecord, merged: Merged, checks: list[CheckResult]
+) -> None:
+    """What stays out is settled before anything is applied, so that no crash leaves it without its reason."""
+    with ctx.house.ledger.transaction():
+        for name, (integration, why) in merged.left_out.items():
+            _settle(ctx, name, integration, why)
+        step = "verified" if merged.tasks else _integration_of(merged).value
+        ctx.house.ledger.update_integration(ctx.run_id, record.number, step=step, checks=checks)
+
+
+def _integration_of(merged: Merged) -> Integration:
+    """What became of a merge into which nothing went."""
+    kinds = [integration for integration, _ in merged.left_out.values()]
+    return Integration.CONFLICT if Integration.CONFLICT in kinds else Integration.HELD
+
+
+def _failing(checks: Sequence[CheckResult]) -> str | None:
+    return next((check.command for check in checks if check.status is not CheckStatus.PASSED), None)
 
 
 def _snapshot_now(ctx: RunContext, ref: str) -> Snapshot:
@@ -177,18 +210,18 @@ def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged) -> Integr
             for task in merged.tasks:
                 assert task.result is not None
                 changed = bool(task.result.evidence.changes)
-                _settle(ctx, task, Integration.APPLIED if changed else Integration.NOTHING, None)
+                _settle(ctx, task.task_id, Integration.APPLIED if changed else Integration.NOTHING, None)
     return Integration.APPLIED if changes else Integration.NOTHING
 
 
 def _hold(ctx: RunContext, tasks: list[TaskRecord], reason: str) -> Integration:
     for task in tasks:
-        _settle(ctx, task, Integration.HELD, reason)
+        _settle(ctx, task.task_id, Integration.HELD, reason)
     ctx.note("integration.held", reason=reason, tasks=[task.task_id for task in tasks])
     return Integration.HELD
 
 
-def _settle(ctx: RunContext, task: TaskRecord, integration: Integration, detail: str | None) -> None:
+def _settle(ctx: RunContext, task_id: str, integration: Integration, detail: str | None) -> None:
     ctx.house.ledger.update_task(
-        ctx.run_id, task.task_id, outcome=TaskOutcome(integration=integration, detail=detail)
+        ctx.run_id, task_id, outcome=TaskOutcome(integration=integration, detail=detail)
     )

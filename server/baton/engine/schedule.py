@@ -48,6 +48,10 @@ async def _lane(
     try:
         for predecessor in task.depends_on:
             await finished[predecessor].wait()
+        in_the_way = _in_the_way(ctx, task)
+        if in_the_way is not None and not ctx.stop.asked:
+            _rest(ctx, task, TaskState.SKIPPED, reasons=[in_the_way])
+            return
         async with slots, worker_place(ctx, task.task_id):
             await _run_task(ctx, task)
     finally:
@@ -198,15 +202,25 @@ def _was_cut(record: AttemptRecord) -> bool:
     return "failure" in record.data or "usage" not in record.data
 
 
+def _in_the_way(ctx: RunContext, task: TaskRecord) -> str | None:
+    """Why the task cannot start, now that all it depends on is at rest; None when it can."""
+    if ctx.house.ledger.attempts(ctx.run_id, task.task_id):
+        return None  # it has started before, on what was verified then
+    for name in task.depends_on:
+        before = ctx.house.ledger.task(ctx.run_id, name)
+        if before.verdict is not Verdict.VERIFIED or before.result is None:
+            why = f": {before.reasons[0]}" if before.reasons else ""
+            return f"its predecessor {name} is not verified ({before.verdict or before.state}){why}"
+    return None
+
+
 async def _base_for(ctx: RunContext, task: TaskRecord) -> str:
     """The commit a task starts from: the run's snapshot with its predecessors' results."""
     assert ctx.base is not None
     base = ctx.base.commit
     for name in task.depends_on:
         before = ctx.house.ledger.task(ctx.run_id, name)
-        if before.verdict is not Verdict.VERIFIED or before.result is None:
-            raise Skipped(f"its predecessor {name} is not verified ({before.verdict or before.state})")
-        commit = before.result.evidence.commit
+        commit = before.result.evidence.commit if before.result is not None else None
         if commit is None:
             continue
         ref = ctx.ref("base", task.task_id, name)
