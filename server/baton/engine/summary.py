@@ -51,7 +51,7 @@ def batch_next(run: RunRecord, tasks: Sequence[TaskRecord]) -> str:
             done = sum(task.state.at_rest for task in tasks)
             return f"wait_run ({done} of {len(tasks)} tasks are done)"
         case RunState.INTERRUPTED:
-            return f"{_landed(tasks)}control_run resume goes on where it stopped; control_run discard gives it up"
+            return f"{_landed(tasks)}control_run resume goes on; control_run discard gives it up"
         case RunState.FAILED:
             return "read the note, mend it, then control_run resume"
     parts = []
