@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from baton.contract.base import Wire
-from baton.contract.task import TaskId, Text
+from baton.contract.task import TaskId, Text, Word
 
 RunId = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -47,7 +47,7 @@ class ExploreCall(Wire):
     role: str | None = None
     """Default: terra-explorer."""
     effort: str | None = None
-    workspace: str | None = None
+    workspace: Word | None = None
     wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240
     timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1800
 
@@ -59,7 +59,7 @@ class ContinueCall(Wire):
     task_id: TaskId | None = None
     """Default: the only task."""
     message: Text
-    verification_commands: list[Text | list[str]] = []
+    verification_commands: list[Text | list[Word]] = []
     """Checks added to the task's."""
     wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240
 
