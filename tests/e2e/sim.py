@@ -14,7 +14,7 @@ import tomlkit
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from baton.contract.base import parse
-from baton.contract.calls import ControlCall, InspectCall, WaitCall
+from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.evidence import AttemptResult
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, TaskCall
@@ -180,6 +180,10 @@ class Sim:
 
     def delegate(self, arguments: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
         return self.start(arguments, session).result(DEADLINE)
+
+    def explore(self, arguments: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
+        call = parse(ExploreCall, arguments, "explore")
+        return self._soon(lambda: self.service.explore(call, session or Session())).result(DEADLINE)
 
     def wait(self, run_id: str, seconds: int = 100, session: Session | None = None) -> dict[str, Any]:
         call = WaitCall(run_id=run_id, wait_seconds=seconds)

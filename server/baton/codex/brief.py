@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from baton.contract.base import parse
 from baton.contract.claim import Claim
 from baton.contract.errors import InvalidInput
 from baton.contract.evidence import PatternReading
+from baton.contract.findings import Exploration, Finding
 from baton.contract.task import Task
 from baton.policy.templating import render_template
 
@@ -27,11 +28,13 @@ def brief(
     readings: Sequence[PatternReading],
     instructions: Sequence[tuple[str, str]] = (),
     checks: Sequence[str] = (),
+    *,
+    exploring: bool = False,
 ) -> str:
     """The text of a worker's first turn.
 
     `instructions` are pairs of path and text from the repository, which are framed as data; `checks` are the
-    verification commands as shown to a person.
+    verification commands as shown to a person. With `exploring` findings are asked for.
     """
     return render_template(
         TEMPLATE,
@@ -39,6 +42,7 @@ def brief(
         scope_readings=list(readings),
         instructions=list(instructions),
         checks=list(checks),
+        exploring=exploring,
     )
 
 
@@ -49,6 +53,8 @@ class Report:
     claim: Claim | None
     malformed: str | None = None
     why: str | None = None
+    findings: tuple[Finding, ...] = ()
+    """What an exploration found, not checked yet."""
 
 
 def parse_claim(message: str | None) -> Report:
@@ -57,6 +63,28 @@ def parse_claim(message: str | None) -> Report:
     One JSON object is wanted; code fences and prose around a single object are tolerated, since Codex does
     not enforce the output schema. Anything else is kept as text, cut to a few thousand characters.
     """
+    return _parse(message, lambda found: Report(parse(Claim, found, "report")))
+
+
+def parse_exploration(message: str | None) -> Report:
+    """As `parse_claim`, for the report of a worker that explores."""
+    return _parse(message, _explored)
+
+
+def _explored(found: dict[str, object]) -> Report:
+    report = parse(Exploration, found, "report")
+    claim = Claim(
+        status=report.status,
+        summary=report.summary,
+        files_changed=[],
+        checks_run=[],
+        blockers=report.blockers,
+        notes=report.notes,
+    )
+    return Report(claim, findings=tuple(report.findings))
+
+
+def _parse(message: str | None, read: Callable[[dict[str, object]], Report]) -> Report:
     if message is None or not message.strip():
         return Report(None, "", "the worker ended without a final message")
     objects = _objects(message)
@@ -64,7 +92,7 @@ def parse_claim(message: str | None) -> Report:
         why = "the final message holds no JSON object" if not objects else "it holds several JSON objects"
         return Report(None, message[:MAX_MALFORMED], why)
     try:
-        return Report(parse(Claim, objects[0], "report"))
+        return read(objects[0])
     except InvalidInput as error:
         return Report(None, message[:MAX_MALFORMED], error.message)
 

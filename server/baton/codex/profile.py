@@ -56,6 +56,8 @@ class WorkerPlace:
     """Folders of its own, writable."""
     binary: Path
     """The Codex program: it starts itself again inside the sandbox, so it must be readable there."""
+    visible: tuple[Path, ...] | None = None
+    """The only parts of the worktree that are readable, beside the system. None: no limit."""
     shells: tuple[Path, ...] = ()
     """Folders that hold one readable folder each and nothing else, such as the worktree's. They are made
     writable, so that what they hold is seen below a denied folder that hides all else; without them what lies
@@ -83,14 +85,18 @@ def build_profile(
     """
     session = session or UNBOUNDED
     entries = ProfileEntries()
-    entries.entries[":root" if session.reads_everything else ":minimal"] = READ
-    if session.reads_everything:
+    narrow = place.visible is not None
+    entries.entries[":root" if session.reads_everything and not narrow else ":minimal"] = READ
+    if narrow:
+        pass  # nothing is visible but what is put in below
+    elif session.reads_everything:
         entries.deny(denied)
     else:
         # Nothing is visible but what is listed. A denial above a listed path would hide that too.
         entries.deny(path for path in denied if any(map(path.is_relative_to, session.readable_paths)))
         entries.put(session.readable_paths, READ)
-    entries.put((*readable, Path(os.path.realpath(place.binary)).parent, place.worktree), READ)
+    worktree = (place.worktree,) if place.visible is None else place.visible
+    entries.put((*readable, Path(os.path.realpath(place.binary)).parent, *worktree), READ)
     entries.put((*place.scratch, *place.shells), WRITE)
     entries.write(plan.writable_roots)
     entries.put(plan.readonly, READ)

@@ -29,6 +29,8 @@ class ScopePlan:
     """Existing paths that the worker may not read, in the worktree and in the person's workspace."""
     hidden_globs: tuple[str, ...] = ()
     """Absolute globs (`*` within a name, `**` across names, `[…]`) that the worker may not read."""
+    visible: tuple[Path, ...] | None = None
+    """The only parts of the worktree that the worker may read; None: all of it but the hidden ones."""
     readings: tuple[PatternReading, ...] = ()
     """How each pattern was read, in the order of the task."""
     enforcement: Enforcement = Enforcement.PREVENTED

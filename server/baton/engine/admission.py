@@ -9,6 +9,7 @@ from typing import Any
 
 from baton import __version__
 from baton.codex.session_profile import read_session_profile
+from baton.contract.advice import Advice
 from baton.contract.base import Wire
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput, Unsupported
@@ -19,9 +20,10 @@ from baton.engine.blocking import blocking
 from baton.engine.house import House
 from baton.engine.machine import Machine
 from baton.engine.overlaps import overlapping_pairs, refuse_overlaps
-from baton.engine.plan import PlannedRoute, RunPlan
+from baton.engine.plan import Exploring, PlannedRoute, RunPlan
 from baton.ledger.ids import new_run_id
 from baton.ledger.records import JsonObject, NewEvent, RunRecord, TaskRecord
+from baton.policy.advice import advise
 from baton.policy.model import Policy
 from baton.policy.render import role_instructions
 from baton.policy.tiers import plan_route
@@ -44,8 +46,10 @@ class Admitted:
     machine: Machine
 
 
-async def admit(house: House, call: BatchCall, session: Session) -> Admitted:
-    """Check a call as a whole.
+async def admit(
+    house: House, call: BatchCall, session: Session, exploring: Exploring | None = None
+) -> Admitted:
+    """Check a call as a whole; with `exploring` its task reads and cites.
 
     Raises `InvalidInput` or `Unsupported`, one line, for the first fault; no run has been created then.
     """
@@ -77,6 +81,9 @@ async def admit(house: House, call: BatchCall, session: Session) -> Admitted:
             *(f"{name}: {route.note}" for name, route in routes.items() if route.note),
             *(f"{one} and {other} may both change {path}" for one, other, path in overlapping),
         ],
+        exploring=exploring,
+        facts=call.facts,
+        advice=_advice(call, policy),
     )
     run_id = new_run_id()
     run = RunRecord(
@@ -222,6 +229,14 @@ def _route(task: Task, policy: Policy, catalogue: Sequence[ModelEntry]) -> Plann
         effort=found.effort.effort,
         note=found.effort.note,
     )
+
+
+def _advice(call: BatchCall, policy: Policy) -> Advice | None:
+    """What the declared facts speak for; None when nothing was declared."""
+    if call.facts is None:
+        return None
+    checks = all(task.verification_commands for task in call.tasks)
+    return advise(call.facts, policy.advice, policy.root, tasks=len(call.tasks), checks=checks)
 
 
 def _hold_reason(house: House, session: Session, workspace: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from baton.codex.appserver import AppServer
-from baton.codex.brief import parse_claim
+from baton.codex.brief import parse_claim, parse_exploration
 from baton.codex.faults import ThreadRefused
 from baton.codex.profile import PermissionProfile
 from baton.codex.thread import WorkerThread, resume_thread, start_thread
@@ -18,12 +19,14 @@ from baton.codex.turn import TurnOutcome
 from baton.contract.claim import claim_schema
 from baton.contract.errors import CodexFailure
 from baton.contract.evidence import AttemptResult, CheckResult, Evidence, ScopeEvidence, TurnFailure, Usage
+from baton.contract.findings import CheckedFinding, exploration_schema
 from baton.contract.scope import ScopePlan
 from baton.contract.states import Enforcement, FailureClass, TaskState
 from baton.contract.tree import Capture
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.evidence import scope_evidence, shown, shown_changes, violations_of
+from baton.engine.explore import check_citations
 from baton.engine.followup import AttemptKind
 from baton.engine.isolation import Place, isolate, thread_settings, worker_profile
 from baton.engine.judge import Observed, discrepancies, judge
@@ -55,6 +58,8 @@ class Working:
     evidence: Evidence | None = None
     """What the capture showed; without checks."""
     checks: list[CheckResult] = field(default_factory=list)
+    findings: list[CheckedFinding] | None = None
+    """What an exploration cites, checked; None for any other task."""
     notices: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -121,7 +126,7 @@ async def _converse(
 ) -> None:
     thread = await _open_thread(ctx, work, server, profile)
     try:
-        text = await _text(work, plan)
+        text = await _text(ctx, work, plan)
         with ctx.house.ledger.transaction():
             ctx.keep("brief", text.encode(), work.task.task_id, work.record.attempt)
             _step(
@@ -147,10 +152,13 @@ async def _open_thread(
     return await start_thread(server, settings, timeout=timeout)
 
 
-async def _text(work: Working, plan: ScopePlan) -> str:
+async def _text(ctx: RunContext, work: Working, plan: ScopePlan) -> str:
     assert work.place is not None
     if work.record.kind in (AttemptKind.FIRST, AttemptKind.FRESH):
-        return await blocking(first_text, work.task.contract, work.record, plan, work.place)
+        exploring = ctx.plan.exploring is not None
+        return await blocking(
+            first_text, work.task.contract, work.record, plan, work.place, exploring=exploring
+        )
     return continuation_text(work.record, work.place)
 
 
@@ -161,7 +169,7 @@ async def _turn(ctx: RunContext, work: Working, thread: WorkerThread, text: str)
         tasks.start_soon(_interrupt_on_stop, ctx, thread)
         outcome = await thread.run_turn(
             text,
-            output_schema=claim_schema(),
+            output_schema=claim_schema() if ctx.plan.exploring is None else exploration_schema(),
             deadlines=ctx.deadlines(task.contract.timeout_seconds),
             on_event=lambda event: ctx.progress(task.task_id, number, event),
         )
@@ -259,6 +267,8 @@ def aside_folder(ctx: RunContext, task_id: str, number: int) -> Path:
 
 async def _verify(ctx: RunContext, work: Working) -> None:
     assert work.evidence is not None and work.evidence.commit is not None
+    if ctx.plan.exploring is not None and not ctx.stop.asked:
+        await blocking(_check_citations, ctx, work)
     commands = work.task.contract.verification_commands
     # A turn that failed without leaving a change has nothing that checks could speak for.
     nothing_left = work.failure is not None and not work.evidence.changes
@@ -271,10 +281,26 @@ async def _verify(ctx: RunContext, work: Working) -> None:
     _step(ctx, work, "verified")
 
 
+def _check_citations(ctx: RunContext, work: Working) -> None:
+    """Compare what the worker cites with the files that it was given."""
+    assert ctx.plan.exploring is not None and work.evidence is not None
+    base, worktree = work.evidence.base, work.record.worktree
+    prefix = os.fsdecode(ctx.site.prefix).rstrip("/")
+    roots = [str(ctx.site.workspace)]
+    if worktree is not None:
+        roots.append(str(Path(worktree) / prefix))
+    found = parse_exploration(work.message).findings
+    work.findings, violations = check_citations(ctx.repo, base, ctx.plan.exploring, found, roots)
+    if violations:
+        scope = work.evidence.scope
+        scope = scope.model_copy(update={"violations": [*scope.violations, *violations]})
+        work.evidence = work.evidence.model_copy(update={"scope": scope})
+
+
 def _judge(ctx: RunContext, work: Working) -> AttemptResult:
     assert work.evidence is not None
     evidence, record = work.evidence, work.record
-    report = parse_claim(work.message)
+    report = (parse_claim if ctx.plan.exploring is None else parse_exploration)(work.message)
     seen = Observed(
         intent=work.task.contract.change_intent,
         changed=tuple(
@@ -283,6 +309,7 @@ def _judge(ctx: RunContext, work: Working) -> AttemptResult:
         violations=tuple(evidence.scope.violations),
         checks=tuple(work.checks),
         claim=report.claim,
+        findings=None if work.findings is None else tuple(work.findings),
         turn_failure=work.failure,
         cancelled=ctx.stop.reason is StopReason.CANCELLED,
         interrupted=ctx.stop.reason is StopReason.INTERRUPTED,
@@ -299,7 +326,12 @@ def _judge(ctx: RunContext, work: Working) -> AttemptResult:
         claim=report.claim,
         malformed_report=report.malformed if report.claim is None else None,
         evidence=evidence.model_copy(
-            update={"checks": work.checks, "discrepancies": discrepancies(seen), "notices": notices}
+            update={
+                "checks": work.checks,
+                "findings": work.findings,
+                "discrepancies": discrepancies(seen),
+                "notices": notices,
+            }
         ),
         route=record.route,
         usage=work.usage,

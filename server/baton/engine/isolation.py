@@ -13,6 +13,7 @@ from baton.contract.scope import ScopePlan
 from baton.contract.tree import show_path
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
+from baton.engine.explore import limit_reading
 from baton.ledger.records import AttemptRecord, TaskRecord
 from baton.policy.render import role_instructions
 from baton.process.environment import worker_environment
@@ -70,6 +71,8 @@ def _isolate(
         links += _link_submodules(ctx, lease.worktree, scope)
         limits = PlanLimits(siblings=ctx.policy.limits.scope_siblings)
         plan = plan_scope(scope, lease.worktree.cwd, limits, workspace=ctx.site.workspace, skip=links)
+        if ctx.plan.exploring is not None:
+            plan = limit_reading(plan, ctx.plan.exploring, lease.worktree.cwd)
         make_dirs(plan)
         scratch = ctx.scratch / f"{task.task_id}-{record.attempt}"
         for folder in (scratch / "home", scratch / "tmp"):
@@ -96,14 +99,15 @@ def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple
 def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> PermissionProfile:
     """The sandbox of one attempt: its scope, and out of sight what is none of a worker's business."""
     # Hidden files that are tracked also lie in the object stores, so a worker with hidden files has no git.
-    hides = bool(plan.hidden_paths or plan.hidden_globs)
+    hides = bool(plan.hidden_paths or plan.hidden_globs) or plan.visible is not None
     repository = () if hides else (ctx.repo.path,)
     where = WorkerPlace(
         worktree=place.root,
         cwd=place.cwd,
         workspace=ctx.site.workspace,
         scratch=(place.scratch,),
-        shells=(place.lease.worktree.slot, *(path.parent for path in repository)),
+        visible=plan.visible,
+        shells=() if plan.visible else (place.lease.worktree.slot, *(path.parent for path in repository)),
         binary=ctx.machine.binary.path,
     )
     return build_profile(

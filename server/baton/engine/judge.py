@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton.contract.claim import Claim, ClaimStatus
 from baton.contract.evidence import CheckResult, CheckStatus, TurnFailure, Violation
+from baton.contract.findings import CheckedFinding
 from baton.contract.states import ChangeIntent, Verdict
 
 _FAILING = (CheckStatus.FAILED, CheckStatus.TIMED_OUT, CheckStatus.LIMIT)
@@ -25,6 +27,8 @@ class Observed:
     turn_failure: TurnFailure | None = None
     cancelled: bool = False
     interrupted: bool = False
+    findings: tuple[CheckedFinding, ...] | None = None
+    """What an exploration cites; None for any other task."""
 
 
 def judge(seen: Observed) -> tuple[Verdict, list[str]]:
@@ -53,6 +57,8 @@ def judge(seen: Observed) -> tuple[Verdict, list[str]]:
     doubts = _doubts(seen)
     if doubts:
         return Verdict.UNVERIFIED, doubts
+    if seen.findings is not None:
+        return Verdict.VERIFIED, [_cited_reason(len(seen.findings))]
     return Verdict.VERIFIED, [_passed_reason(len(seen.checks))]
 
 
@@ -90,10 +96,26 @@ def _doubts(seen: Observed) -> list[str]:
     doubts = []
     if seen.claim is None:
         doubts.append("the final report is missing or malformed")
-    if not seen.checks:
+    if seen.findings is not None:
+        doubts += _uncited(seen.findings)
+    elif not seen.checks:
         doubts.append("no check was asked for")
     doubts += [_check_reason(check) for check in seen.checks if check.status is not CheckStatus.PASSED]
     return doubts
+
+
+def _uncited(findings: Sequence[CheckedFinding]) -> list[str]:
+    if not findings:
+        return ["no finding cites a file"]
+    false = [finding for finding in findings if not finding.holds]
+    if not false:
+        return []
+    shown = _listed([f"{finding.file}:{finding.line} ({finding.detail})" for finding in false], 3)
+    return [f"{len(false)} of {len(findings)} citations do not hold: {shown}"]
+
+
+def _cited_reason(count: int) -> str:
+    return "its citation is in the file" if count == 1 else f"all {count} citations are in the files"
 
 
 def _check_reason(check: CheckResult) -> str:

@@ -66,7 +66,7 @@ async def _snapshot(ctx: RunContext) -> None:
 
 
 async def _integrate(ctx: RunContext) -> None:
-    tasks = [task for task in ctx.house.ledger.tasks(ctx.run_id) if _can_land(task, ())]
+    tasks = _changed(ctx, [task for task in ctx.house.ledger.tasks(ctx.run_id) if _can_land(task, ())])
     hold = ctx.plan.hold_reason
     if hold is None and ctx.run.integrate is IntegrateMode.HOLD:
         hold = "the call asked to hold the result"
@@ -82,6 +82,15 @@ async def _integrate(ctx: RunContext) -> None:
             ctx.run_id, state=RunState.INTEGRATING, event=ctx.event("run.integrating")
         )
         await integrate(ctx, tasks)
+
+
+def _changed(ctx: RunContext, tasks: Collection[TaskRecord]) -> list[TaskRecord]:
+    """Those with a change; the others, such as explorations, are settled: they have nothing to land."""
+    for task in tasks:
+        if not _has_change(task) and task.outcome.integration is None:
+            outcome = TaskOutcome(integration=Integration.NOTHING)
+            ctx.house.ledger.update_task(ctx.run_id, task.task_id, outcome=outcome)
+    return [task for task in tasks if _has_change(task)]
 
 
 async def _owned(ctx: RunContext) -> bool:
@@ -111,8 +120,11 @@ def _can_land(task: TaskRecord, named: Collection[str]) -> bool:
 def is_kept_back(task: TaskRecord) -> bool:
     """Whether the task has a change that did not land and was not discarded."""
     landed = (Integration.APPLIED, Integration.NOTHING, Integration.DISCARDED)
-    has_change = task.result is not None and bool(task.result.evidence.changes)
-    return has_change and task.outcome.integration not in landed
+    return _has_change(task) and task.outcome.integration not in landed
+
+
+def _has_change(task: TaskRecord) -> bool:
+    return task.result is not None and bool(task.result.evidence.changes)
 
 
 def rest(ctx: RunContext) -> RunRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton.contract.advice import Advice, Facts
 from baton.contract.base import Wire
 from baton.contract.task import ResultDetail
 
@@ -16,6 +17,13 @@ class PlannedRoute(Wire):
     note: str | None = None
 
 
+class Exploring(Wire):
+    """A run that explores: its task reads, and answers with findings that cite what it read."""
+
+    files: list[str] = []
+    """Patterns of what may be read; empty: everything."""
+
+
 class RunPlan(Wire):
     """The part of an admitted run that is neither its tasks nor its policy."""
 
@@ -26,3 +34,7 @@ class RunPlan(Wire):
     hold_reason: str | None = None
     """Why the result is held although the call did not ask for it."""
     notes: list[str] = []
+    exploring: Exploring | None = None
+    advice: Advice | None = None
+    """What the facts that the call declared speak for."""
+    facts: Facts | None = None

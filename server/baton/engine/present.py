@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton.contract.advice import Choice
 from baton.contract.evidence import AttemptResult, CheckResult, CheckStatus, Usage
-from baton.contract.states import Enforcement, Integration, RunState, TaskState, Verdict
+from baton.contract.findings import CheckedFinding
+from baton.contract.states import Enforcement, Integration, RunState, Verdict
 from baton.contract.task import ResultDetail
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
-from baton.engine.shorten import MAX_ANSWER, fit, size
+from baton.engine.shorten import fit
+from baton.engine.summary import present_batch
 from baton.ledger.records import RunRecord, TaskRecord
 
 MAX_SUMMARY = 200
 MAX_REASON = 300
+MAX_ANSWERED = 1_500
+"""Characters of the summary of an exploration, which is its answer."""
+
 MAX_REASONS = 5
 MAX_CHANGES = 12
 MAX_TAIL = 700
-MAX_WHY = (160, 60, 0)
-"""Characters of the reason in a task's line; the more tasks, the shorter."""
 
 _LETTER = {"added": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "type": "T"}
 
@@ -27,11 +31,18 @@ def present_single(run: RunRecord, task: TaskRecord, attempts: int) -> dict[str,
     """A run of one task: the run's state and the task's result in one flat object."""
     plan = RunPlan.model_validate(run.options)
     shown = present_task(task, attempts, full=plan.result_detail is ResultDetail.FULL)
-    result: dict[str, Any] = {"runId": run.run_id, "state": run.state.value, **shown}
+    result: dict[str, Any] = {"runId": run.run_id, "state": run.state.value, **shown, **_solo(plan)}
     if run.note:
         result["note"] = _cut(run.note, MAX_REASON)
     result["next"] = next_step(run, [task])
     return fit(result)
+
+
+def _solo(plan: RunPlan) -> dict[str, Any]:
+    """The advice to do such work oneself; any other is only recorded."""
+    if plan.advice is None or plan.advice.choice is not Choice.SOLO:
+        return {}
+    return {"advice": f"solo: {_cut(plan.advice.reasons[0], MAX_REASON)}"}
 
 
 def present_task(task: TaskRecord, attempts: int, *, full: bool = False) -> dict[str, Any]:
@@ -62,15 +73,30 @@ def _result(result: AttemptResult, *, full: bool) -> dict[str, Any]:
     if full:
         return result.wire() | {"usage": _usage(result.usage)}
     shown: dict[str, Any] = {}
+    findings = result.evidence.findings
     if result.claim is not None:
         shown["claim"] = {
             "status": result.claim.status.value,
-            "summary": _cut(result.claim.summary, MAX_SUMMARY),
+            "summary": _cut(result.claim.summary, MAX_SUMMARY if findings is None else MAX_ANSWERED),
         }
+    if findings is not None:
+        shown["findings"] = [_finding(finding) for finding in findings]
     shown["evidence"] = _evidence(result)
     if result.route is not None:
         shown["route"] = _route(result)
     shown["usage"] = _usage(result.usage)
+    return shown
+
+
+def _finding(finding: CheckedFinding) -> dict[str, Any]:
+    """A finding with its place, which is the true one where the quote was found elsewhere."""
+    shown: dict[str, Any] = {
+        "statement": _cut(finding.statement, MAX_REASON),
+        "at": f"{finding.file}:{finding.found_line or finding.line}",
+        "citation": finding.status.value,
+    }
+    if finding.detail:
+        shown["why"] = finding.detail
     return shown
 
 
@@ -137,35 +163,12 @@ def present_run(run: RunRecord, tasks: list[TaskRecord], attempts: dict[str, int
     shown: dict[str, Any] = {"runId": run.run_id, "state": run.state.value}
     if run.note:
         shown["note"] = _cut(run.note, MAX_REASON)
-    shown["next"] = next_step(run, tasks)
-    for most in MAX_WHY:
-        shown["tasks"] = [_line(task, most) for task in tasks]
-        if size(shown) <= MAX_ANSWER:
-            return shown
-    kinds = [str(task.verdict or task.state) for task in tasks]
-    shown["counts"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-    # What went as it should is the least news.
-    shown["tasks"] = [_line(task, MAX_WHY[0]) for task in tasks if task.verdict is not Verdict.VERIFIED]
-    return fit(shown)
-
-
-def _line(task: TaskRecord, most: int) -> dict[str, Any]:
-    line: dict[str, Any] = {"id": task.task_id}
-    if task.verdict is None:
-        line["state"] = task.state.value
-    else:
-        line["verdict"] = task.verdict.value
-    if task.outcome.integration is not None:
-        line["integration"] = task.outcome.integration.value
-    troubled = task.verdict not in (None, Verdict.VERIFIED) or task.state is TaskState.SKIPPED
-    why = "; ".join(task.reasons[:2]) if troubled else task.outcome.detail
-    if why and most:
-        line["why"] = _cut(why, most)
-    return line
+    shown |= _solo(RunPlan.model_validate(run.options))
+    return present_batch(run, tasks, shown)
 
 
 def next_step(run: RunRecord, tasks: list[TaskRecord]) -> str:
-    """What the supervisor can do now."""
+    """What the supervisor can do now with a run of one task."""
     match run.state:
         case RunState.QUEUED | RunState.RUNNING | RunState.INTEGRATING:
             return "wait_run"
@@ -176,7 +179,9 @@ def next_step(run: RunRecord, tasks: list[TaskRecord]) -> str:
     if run.state is RunState.DONE and all(
         task.outcome.integration in (Integration.APPLIED, Integration.NOTHING) for task in tasks
     ):
-        return "review: inspect_run diff"
+        if any(task.outcome.integration is Integration.APPLIED for task in tasks):
+            return "review: inspect_run diff"
+        return "nothing was to land; inspect_run report has the whole report"
     if run.state is RunState.HELD:
         if all(task.verdict is Verdict.VERIFIED for task in tasks if is_kept_back(task)):
             return "inspect_run diff; then control_run integrate or discard"

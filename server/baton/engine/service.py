@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from baton.contract.calls import ControlCall, InspectCall, WaitCall
+from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, CallOptions, IntegrateMode, Task, TaskCall
 from baton.engine.admission import Admitted, admit, record
 from baton.engine.blocking import blocking
+from baton.engine.explore import exploration
 from baton.engine.house import House
 from baton.engine.launch import start_runner
 from baton.engine.look import attempt_counts, look
 from baton.engine.owner import Ownership
+from baton.engine.plan import Exploring
 from baton.engine.present import present_run
 from baton.engine.recover import recover_all
 from baton.engine.shorten import fit
@@ -54,8 +56,18 @@ class Service:
 
     async def delegate_tasks(self, call: BatchCall, session: Session) -> dict[str, Any]:
         """Run several tasks as one run; the same answers."""
+        return await self._delegate(call, session)
+
+    async def explore(self, call: ExploreCall, session: Session) -> dict[str, Any]:
+        """Have a question answered from the files, every citation checked; the same answers."""
+        batch, exploring = exploration(call)
+        return await self._delegate(batch, session, exploring)
+
+    async def _delegate(
+        self, call: BatchCall, session: Session, exploring: Exploring | None = None
+    ) -> dict[str, Any]:
         await self._recover()
-        admitted = await admit(self.house, call, session)
+        admitted = await admit(self.house, call, session, exploring)
         if call.dry_run:
             return dry_run(admitted)
         run_id = await blocking(self._begin, admitted)
@@ -138,6 +150,8 @@ def dry_run(admitted: Admitted) -> dict[str, Any]:
         shown["hold"] = admitted.plan.hold_reason or "the call asks to hold the result"
     if admitted.plan.notes:
         shown["notes"] = admitted.plan.notes
+    if admitted.plan.advice is not None:
+        shown["advice"] = admitted.plan.advice.wire()
     return fit(shown)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from baton.codex.brief import brief
 from baton.codex.instructions import collect_instructions
 from baton.contract.scope import ScopePlan
@@ -14,7 +16,9 @@ from baton.verify.command import read_command
 CONTINUE_TEMPLATE = "worker-continue.md.j2"
 
 
-def first_text(task: Task, record: AttemptRecord, plan: ScopePlan, place: Place) -> str:
+def first_text(
+    task: Task, record: AttemptRecord, plan: ScopePlan, place: Place, *, exploring: bool = False
+) -> str:
     """The brief, with the instructions that the repository keeps for agents as data.
 
     A thread that takes over from a lost one is told what the one before left.
@@ -25,10 +29,15 @@ def first_text(task: Task, record: AttemptRecord, plan: ScopePlan, place: Place)
             " left them: look at their state first, and go on from there."
         )
         task = task.model_copy(update={"previous_attempts": [*task.previous_attempts, before]})
-    hidden = set(plan.hidden_paths)
-    instructions = collect_instructions(place.root, place.cwd, hidden=lambda path: path in hidden)
+    instructions = collect_instructions(place.root, place.cwd, hidden=lambda path: _is_hidden(plan, path))
     checks = [read_command(command).shown for command in task.verification_commands]
-    return brief(task, plan.readings, instructions, checks)
+    return brief(task, plan.readings, instructions, checks, exploring=exploring)
+
+
+def _is_hidden(plan: ScopePlan, path: Path) -> bool:
+    if plan.visible is not None and not any(path.is_relative_to(shown) for shown in plan.visible):
+        return True
+    return path in plan.hidden_paths
 
 
 def continuation_text(record: AttemptRecord, place: Place) -> str:

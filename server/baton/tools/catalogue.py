@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import mcp_types as types
 
 from baton.contract.base import Wire
-from baton.contract.calls import ControlCall, InspectCall, WaitCall
+from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
 from baton.contract.task import BatchCall, TaskCall
@@ -25,6 +25,8 @@ class Service(Protocol):
     async def delegate_task(self, call: TaskCall, session: Session) -> dict[str, Any]: ...
 
     async def delegate_tasks(self, call: BatchCall, session: Session) -> dict[str, Any]: ...
+
+    async def explore(self, call: ExploreCall, session: Session) -> dict[str, Any]: ...
 
     async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]: ...
 
@@ -95,6 +97,21 @@ def tool_specs() -> tuple[ToolSpec, ...]:
             output=_result_schema(),
             read_only=False,
             destructive=True,
+            idempotent=False,
+            open_world=True,
+        ),
+        ToolSpec(
+            name="explore",
+            title="Explore read-only",
+            description=(
+                "Has a worker answer a question from the files, changing nothing; files limits what it may "
+                "read. Every finding cites file, line and quote, checked by Baton: confirmed, moved or "
+                "not_found."
+            ),
+            arguments=ExploreCall,
+            output=_result_schema(),
+            read_only=True,
+            destructive=False,
             idempotent=False,
             open_world=True,
         ),
@@ -170,6 +187,8 @@ def _result_schema() -> dict[str, Any]:
         tasks=_OBJECTS,
         did=_STRING,
         next=_STRING,
+        findings=_OBJECTS,
+        advice=_STRING,
         **_ERROR,
     )
 

@@ -120,6 +120,14 @@ class PrivateRepository(PrivateGit):
         """A unified diff inside the workspace, bounded."""
         return changes.diff(self, old, new, paths, binary=binary)
 
+    def read_file(self, commit: str, path: bytes) -> bytes | None:
+        """The content of a regular file of the workspace in a commit; None for anything else."""
+        listed = self.run(["ls-tree", "-z", "--full-tree", commit, "--", self.site.prefix + path]).stdout
+        facts = listed.partition(b"\t")[0].split(b" ")
+        if len(facts) != 3 or not facts[0].startswith(b"100"):
+            return None
+        return self.read_blobs([facts[2]])[0]
+
     # -- keeping house ----------------------------------------------------------------------------
 
     def forget_run(self, run_id: str) -> None:
