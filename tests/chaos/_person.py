@@ -132,8 +132,8 @@ class Person:
 
     def _in_git(self, path: str, token: str) -> bool:
         found = self._git("log", "--all", "-m", "--format=%H", f"-S{token}", "--", path)
-        untracked = self._git("log", "-g", "--format=%P", "refs/stash")
-        trees = [parent for line in untracked.split("\n") for parent in line.split()]
+        stashed = self._git("log", "-g", "--format=%H %P", "refs/stash")
+        trees = [commit for line in stashed.split("\n") for commit in line.split()]
         return bool(found.strip()) or any(token in self._git("show", f"{tree}:{path}") for tree in trees)
 
     def _text(self, path: str) -> str:
