@@ -22,6 +22,9 @@ class _Commands(click.Group):
         "gc": ("baton.cli.gc", "gc"),
         "install": ("baton.cli.install", "install"),
         "uninstall": ("baton.cli.install", "uninstall"),
+        "doctor": ("baton.cli.doctor", "doctor"),
+        "status": ("baton.cli.status", "status"),
+        "agents": ("baton.cli.agents", "agents"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -81,12 +81,18 @@ class CodexCommands:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CodexFailure(f"`{shown}` failed: {error}") from None
         if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
-            raise CodexFailure(f"`{shown}` failed: {said[-1]}")
+            raise CodexFailure(f"`{shown}` failed: {reason(done.stderr)}")
         return done.stdout.decode("utf-8", "replace")
 
     def _config(self) -> dict[str, Any]:
         return read_text(read_config(self.places.config) or b"", self.places.config).data
+
+
+def reason(errors: bytes) -> str:
+    """What a command of Codex's says on its error stream, as one line; a backtrace may follow it."""
+    lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith("Error")]
+    return (named or lines[-1:] or ["no reason given"])[0].removeprefix("Error: ")
 
 
 def cached_copies(places: Places) -> list[Path]:
