@@ -148,7 +148,15 @@ async def _open_thread(
     settings = thread_settings(ctx, work.task, work.place, profile)
     timeout = ctx.policy.deadlines.start_seconds
     if work.record.thread_id is not None:
-        return await resume_thread(server, work.record.thread_id, settings, timeout=timeout)
+        try:
+            return await resume_thread(server, work.record.thread_id, settings, timeout=timeout)
+        except ThreadRefused:
+            if work.record.kind != AttemptKind.RECOVERY:
+                raise
+            # A thread that was cut before its first turn has left no file: another one does its work.
+            work.record = ctx.house.ledger.update_attempt(
+                ctx.run_id, work.task.task_id, work.record.attempt, kind=AttemptKind.FRESH, thread_id=None
+            )
     return await start_thread(server, settings, timeout=timeout)
 
 
