@@ -114,14 +114,12 @@ class Kill:
 
     def run(self) -> Outcome:
         began = time.monotonic()
-        self._person_before()
-        old = read_files(self.workspace)
+        old = self.prepare()
         sees_check_of_merge = (self.outcome.target, self.outcome.moment) == ("check", "integration.merged")
         if early := sees_check_of_merge or self.random.random() < 0.4:
             # The result then has to be merged, and verified again, on a workspace that has moved.
             self._person_meanwhile()
-        self.model.on(self.objective, *[self._work] * 40)
-        session = self.session = self.machine.session(self._call())
+        session = self.session = self.machine.session(self.call())
         try:
             with self.machine.service() as watching:
                 run_id = self._run_id(watching.house.ledger, session.is_alive)
@@ -142,7 +140,7 @@ class Kill:
 
     # -- the run -----------------------------------------------------------------------------------
 
-    def _call(self) -> dict[str, object]:
+    def call(self) -> dict[str, object]:
         task = {
             "objective": self.objective,
             "allowedFiles": ["src/"],
@@ -182,9 +180,12 @@ class Kill:
 
     # -- the person --------------------------------------------------------------------------------
 
-    def _person_before(self) -> None:
+    def prepare(self) -> Files:
+        """Make the workspace ready; what it then holds."""
         (self.workspace / f"src/old{self.number}.txt").write_text("of the person's, to be deleted\n")
         (self.workspace / "docs" / "draft.md").write_text(f"draft {self.number}\n")
+        self.model.on(self.objective, *[self._work] * 40)
+        return read_files(self.workspace)
 
     def _person_meanwhile(self) -> None:
         new = self.workspace / "notes.new"
@@ -254,21 +255,23 @@ class Kill:
             self._until_runner_ended(service, run_id)
             run = ledger.run(run_id)
             self.outcome.state = run.state
-            self._look(service, run, old)
-            self._to_the_end(service, run_id)
-            run = ledger.run(run_id)
-            self._look(service, run, old)
-            if run.state is not RunState.DONE or self._workspace(old) != "new":
-                self.outcome.stuck.append(
-                    f"it ended {run.state} ({run.note}) with the {self._workspace(old)} workspace"
-                )
-            for task in ledger.tasks(run_id):
-                if (task.verdict, task.outcome.integration) != (Verdict.VERIFIED, Integration.APPLIED):
-                    self.outcome.stuck.append(
-                        f"{task.task_id} is {task.verdict}: {task.reasons} {task.outcome}"
-                    )
+            self.look(service, run, old)
+            self.resume(service, run_id, old)
 
-    def _to_the_end(self, service: Service, run_id: str) -> None:
+    def resume(self, service: Service, run_id: str, old: Files) -> None:
+        """Bring the run to its end; whatever is then not as it would have been goes into the outcome."""
+        ledger = service.house.ledger
+        self.to_the_end(service, run_id)
+        run = ledger.run(run_id)
+        self.look(service, run, old)
+        workspace = self.state_of_workspace(old)
+        if run.state is not RunState.DONE or workspace != "new":
+            self.outcome.stuck.append(f"it ended {run.state} ({run.note}) with the {workspace} workspace")
+        for task in ledger.tasks(run_id):
+            if (task.verdict, task.outcome.integration) != (Verdict.VERIFIED, Integration.APPLIED):
+                self.outcome.stuck.append(f"{task.task_id} is {task.verdict}: {task.reasons} {task.outcome}")
+
+    def to_the_end(self, service: Service, run_id: str) -> None:
         for _ in range(3):
             state = service.house.ledger.run(run_id).state
             if state is RunState.DONE:
@@ -285,21 +288,21 @@ class Kill:
         _until(lambda: not is_held(service.house.state.run_lock(run_id)))
         _until(lambda: not parts_of(run_id)["runner"])
 
-    def _workspace(self, old: Files) -> str:
+    def state_of_workspace(self, old: Files) -> str:
         now = read_files(self.workspace)
         for name, wanted in (("old", old), ("new", self._new(old))):
             if now == {**wanted, **self.edits}:
                 return name
         return "half-done"
 
-    def _look(self, service: Service, run: RunRecord, old: Files) -> None:
+    def look(self, service: Service, run: RunRecord, old: Files) -> None:
         """Everything that must hold whenever a run is at rest."""
         lost, orphans = self.outcome.lost, self.outcome.orphans
         now = read_files(self.workspace)
         lost += [
             f"{name} of the person's" for name, content in self.edits.items() if now.get(name) != content
         ]
-        if self._workspace(old) == "half-done":
+        if self.state_of_workspace(old) == "half-done":
             lost.append("the workspace is between old and new")
         house = service.house
         git = Git.find(self.machine.env)
