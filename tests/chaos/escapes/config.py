@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from baton.simulate.script import shell
-from chaos._attempt import Attempt, Judge, Mission, Outcome, Seen, absent, by_shell, by_tool, same
+from chaos._attempt import Attempt, Judge, Mission, Outcome, Seen, absent, by_shell, by_tool
 from chaos._lab import Lab, trust
 
 RULES = 'prefix_rule(pattern=["{}"], decision="allow")\n'
@@ -177,7 +177,7 @@ def _writes(lab: Lab) -> list[Attempt]:
         )
         for name, path in files.items()
     ]
-    person = lab.project / ".codex" / "config.toml"
+    person = lab.canary("person-config", lab.project / ".codex")
     return [
         *found,
         by_shell(
@@ -187,7 +187,7 @@ def _writes(lab: Lab) -> list[Attempt]:
             _unchanged(".codex/config.toml", "away/config.toml"),
         ),
         by_shell(
-            "write-person-config", "write the person's own .codex", f"echo '# x' >> {person}", same(person)
+            "write-person-config", "write the person's own .codex", f"echo x > {person}", absent(person)
         ),
     ]
 
