@@ -223,7 +223,7 @@ async def _base_for(ctx: RunContext, task: TaskRecord) -> str:
         commit = before.result.evidence.commit if before.result is not None else None
         if commit is None:
             continue
-        ref = ctx.ref("base", task.task_id, name)
+        ref = ctx.ref("bases", task.task_id, name)
         merged = await blocking(
             ctx.repo.merge, ctx.base.commit, base, commit, f"{name} for {task.task_id}", ref
         )
