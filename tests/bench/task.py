@@ -83,15 +83,15 @@ class Bench:
         self.rounds += 1
         worktree = self.root / f"floor-{self.rounds}"
         began = time.perf_counter()
-        self._run("git", "worktree", "add", "--quiet", "--detach", str(worktree), "HEAD", cwd=self.project)
+        self.run("git", "worktree", "add", "--quiet", "--detach", str(worktree), "HEAD", cwd=self.project)
         model = ("-m", DEFAULT_MODEL)
-        self._run(
+        self.run(
             str(self.binary), "exec", "--json", "-s", "workspace-write", *model, f"{MARKER}.", cwd=worktree
         )
         seconds = time.perf_counter() - began
         if not (worktree / "src" / "round.txt").exists():
             raise SystemExit("the turn of the floor wrote nothing")
-        self._run("git", "worktree", "remove", "--force", str(worktree), cwd=self.project)
+        self.run("git", "worktree", "remove", "--force", str(worktree), cwd=self.project)
         return seconds
 
     def _take_apart(self, house: House, run_id: str, began: float, ended: float) -> None:
@@ -102,7 +102,7 @@ class Bench:
             before = seen[kind]
         self.parts.setdefault("answer", []).append(ended - before)
 
-    def _run(self, *argv: str, cwd: Path) -> None:
+    def run(self, *argv: str, cwd: Path) -> None:
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         done = subprocess.run(argv, cwd=cwd, env=self.env, text=True, check=False, **quiet)
         if done.returncode != 0:
@@ -147,7 +147,7 @@ def make_project(made: Bench, files: int) -> None:
         (folder / f"{number:05}.txt").write_text(f"line {number}\n" * 20)
     who = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Files"]):
-        made._run("git", *who, *command, cwd=made.project)
+        made.run("git", *who, *command, cwd=made.project)
 
 
 async def measure(files: int, pairs: int) -> dict[str, object]:
