@@ -100,9 +100,14 @@ class Machine:
             raise AssertionError(f"git {' '.join(args)}: {done.stderr.decode(errors='replace')}")
         return done.stdout.decode("utf-8", "surrogateescape")
 
-    def session(self, arguments: Mapping[str, Any]) -> BaseProcess:
-        """`delegate_tasks` with these arguments, in a process of its own: what a Codex session starts."""
-        process = process_context().Process(target=_be_session, args=(self.env, dict(arguments)), daemon=True)
+    def session(self, arguments: Mapping[str, Any], terminal: str | None = None) -> BaseProcess:
+        """`delegate_tasks` with these arguments, in a process of its own: what a Codex session starts.
+
+        `terminal` names a terminal that it then belongs to.
+        """
+        process = process_context().Process(
+            target=_be_session, args=(self.env, dict(arguments), terminal), daemon=True
+        )
         process.start()
         return process
 
@@ -172,8 +177,10 @@ def process_context() -> multiprocessing.context.ForkServerContext:
     return context
 
 
-def _be_session(env: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
+def _be_session(env: Mapping[str, str], arguments: Mapping[str, Any], terminal: str | None) -> None:
     os.setsid()
+    if terminal is not None:
+        os.open(terminal, os.O_RDWR)  # becomes the session's own by being opened
     os.environ.clear()
     os.environ.update(env)
     call = parse(BatchCall, arguments, "delegate_tasks")
