@@ -6,7 +6,7 @@ captured, checked (`true`, in the sandbox), merged, verified together and applie
 cost in one app-server at the same concurrency, started and ended in the same round, divided by N.
 `warm_ratio` sets that against one `git worktree add` of the same project, N of them in the same round.
 `memory_ratio_16` is the proportional memory (PSS) of a run with 16 workers at work, all its processes,
-against 16 `codex exec` processes at work. A first run in a new state folder is told apart in the printed lines.
+against 16 `codex exec` processes at work. The printed lines tell apart a first run in a new state folder.
 """
 
 from __future__ import annotations
