@@ -14,7 +14,7 @@ import tomlkit
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from baton.contract.base import parse
-from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
+from baton.contract.calls import ContinueCall, ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.evidence import AttemptResult
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, TaskCall
@@ -184,6 +184,11 @@ class Sim:
     def explore(self, arguments: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
         call = parse(ExploreCall, arguments, "explore")
         return self._soon(lambda: self.service.explore(call, session or Session())).result(DEADLINE)
+
+    def go_on(self, run_id: str, message: str, session: Session | None = None, **more: Any) -> dict[str, Any]:
+        arguments = {"runId": run_id, "message": message, **more}
+        call = parse(ContinueCall, arguments, "continue_task")
+        return self._soon(lambda: self.service.continue_task(call, session or Session())).result(DEADLINE)
 
     def wait(self, run_id: str, seconds: int = 100, session: Session | None = None) -> dict[str, Any]:
         call = WaitCall(run_id=run_id, wait_seconds=seconds)

@@ -37,6 +37,7 @@ def _brief(
         scope_readings=readings,
         instructions=instructions or [],
         checks=checks or [],
+        exploring=False,
     )
 
 

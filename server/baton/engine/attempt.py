@@ -167,7 +167,7 @@ async def _text(ctx: RunContext, work: Working, plan: ScopePlan) -> str:
         return await blocking(
             first_text, work.task.contract, work.record, plan, work.place, exploring=exploring
         )
-    return continuation_text(work.record, work.place)
+    return continuation_text(work.task.contract, work.record, work.place)
 
 
 async def _turn(ctx: RunContext, work: Working, thread: WorkerThread, text: str) -> TurnOutcome:

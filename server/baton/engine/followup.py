@@ -41,8 +41,10 @@ _FAILING = (CheckStatus.FAILED, CheckStatus.TIMED_OUT, CheckStatus.LIMIT)
 def follow_up(result: AttemptResult, past: Sequence[AttemptKind]) -> FollowUp | None:
     """What follows `result`, when the attempts so far (this one included) were of the kinds `past`.
 
-    At most one repair and one recovery in the life of a task; never after a violation of the scope.
+    At most one repair and one recovery in the life of a task, or since the supervisor last continued it;
+    never after a violation of the scope.
     """
+    past = _since_asked(past)
     if result.evidence.scope.violations:
         return None
     failure = result.evidence.turn_failure
@@ -61,3 +63,9 @@ def follow_up(result: AttemptResult, past: Sequence[AttemptKind]) -> FollowUp | 
     if claims_pass and failing and AttemptKind.REPAIR not in past:
         return FollowUp(AttemptKind.REPAIR, "a check failed on a claimed PASS: " + ", ".join(failing))
     return None
+
+
+def _since_asked(past: Sequence[AttemptKind]) -> Sequence[AttemptKind]:
+    """The attempts since the supervisor last asked for a turn."""
+    asked = [index for index, kind in enumerate(past) if kind is AttemptKind.CONTINUE]
+    return past[asked[-1] :] if asked else past

@@ -173,6 +173,8 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     last = past[-1] if past else None
     if last is not None and (_is_judged(last) or (is_captured(last) and not _was_cut(last))):
         return last
+    if last is not None and _waits_to_begin(last):
+        return last
     base = last.base_commit if last is not None else await _base_for(ctx, task)
     if last is None:
         planned = AttemptRecord(run_id=ctx.run_id, task_id=task.task_id, attempt=1, base_commit=base)
@@ -180,6 +182,9 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     data: JsonObject = {"why": "the session ended"}
     if last.commit is not None:
         data["treeFrom"] = last.commit
+    if last.kind == AttemptKind.CONTINUE:
+        # It may never have reached the worker.
+        data |= {name: last.data[name] for name in ("message", "fromWorkspace") if name in last.data}
     planned = AttemptRecord(
         run_id=ctx.run_id,
         task_id=task.task_id,
@@ -190,6 +195,11 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
         data=data,
     )
     return _start(ctx, task, planned)
+
+
+def _waits_to_begin(record: AttemptRecord) -> bool:
+    """Whether the attempt was planned by a session and nothing of it has been done."""
+    return record.kind == AttemptKind.CONTINUE and record.step == "planned" and record.commit is None
 
 
 def _is_judged(record: AttemptRecord) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
+from baton.contract.calls import ContinueCall, ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.session import Session
-from baton.contract.task import BatchCall, CallOptions, IntegrateMode, Task, TaskCall
+from baton.contract.task import BatchCall, CallOptions, Task, TaskCall
 from baton.engine.admission import Admitted, admit, record
 from baton.engine.blocking import blocking
+from baton.engine.continuation import continue_task
+from baton.engine.dry_run import dry_run
 from baton.engine.explore import exploration
 from baton.engine.house import House
 from baton.engine.launch import start_runner
@@ -18,13 +20,8 @@ from baton.engine.owner import Ownership
 from baton.engine.plan import Exploring
 from baton.engine.present import present_run
 from baton.engine.recover import recover_all
-from baton.engine.shorten import fit
 from baton.engine.steer import steer
 from baton.ledger.locks import FileLock
-from baton.ledger.records import TaskRecord
-from baton.verify.command import read_command
-from baton.workspace.scope import read_scope
-from baton.workspace.scope_plan import plan_scope
 
 RECOVERY_INTERVAL = 30.0
 """Seconds between two looks for runs whose runner died."""
@@ -72,6 +69,20 @@ class Service:
             return dry_run(admitted)
         run_id = await blocking(self._begin, admitted)
         return await self._wait(run_id, call.wait_seconds)
+
+    async def continue_task(self, call: ContinueCall, session: Session) -> dict[str, Any]:
+        """One more turn for a task at rest, in its thread; its result, or where it is after `waitSeconds`."""
+        await self._recover()
+        resting = self.house.ledger.run(call.run_id).state.at_rest
+        if resting:
+            self.ownership.take(call.run_id)
+        try:
+            await blocking(continue_task, self.house, call, session)
+        except BaseException:
+            if resting:
+                self.ownership.drop(call.run_id)
+            raise
+        return await self._wait(call.run_id, call.wait_seconds)
 
     async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]:
         """Wait until the run rests or `waitSeconds` are over. Who waits owns the run."""
@@ -131,40 +142,3 @@ class Service:
         if self._recovered_at is None or now - self._recovered_at >= every:
             self._recovered_at = now
             await blocking(recover_all, self.house)
-
-
-def dry_run(admitted: Admitted) -> dict[str, Any]:
-    """What a call would do, without doing it."""
-    machine = admitted.machine
-    shown: dict[str, Any] = {
-        "dryRun": True,
-        "workspace": str(admitted.site.workspace),
-        "base": admitted.site.head,
-        "scope": "prevented" if machine.prevents else "detected",
-        "tasks": [_planned(admitted, task) for task in admitted.tasks],
-        "maxParallel": admitted.plan.max_parallel,
-    }
-    if machine.why_detected:
-        shown["whyDetected"] = machine.why_detected
-    if admitted.run.integrate is IntegrateMode.HOLD:
-        shown["hold"] = admitted.plan.hold_reason or "the call asks to hold the result"
-    if admitted.plan.notes:
-        shown["notes"] = admitted.plan.notes
-    if admitted.plan.advice is not None:
-        shown["advice"] = admitted.plan.advice.wire()
-    return fit(shown)
-
-
-def _planned(admitted: Admitted, task: TaskRecord) -> dict[str, Any]:
-    route = admitted.plan.routes[task.task_id]
-    plan = plan_scope(read_scope(task.contract), admitted.site.workspace, workspace=admitted.site.workspace)
-    shown: dict[str, Any] = {
-        "id": task.task_id,
-        "model": route.model,
-        "effort": route.effort,
-        "scope": [f"{one.pattern}: {one.reading} ({one.enforcement})" for one in plan.readings],
-        "checks": [read_command(command).shown for command in task.contract.verification_commands],
-    }
-    if task.depends_on:
-        shown["dependsOn"] = task.depends_on
-    return shown

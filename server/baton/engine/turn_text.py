@@ -40,7 +40,7 @@ def _is_hidden(plan: ScopePlan, path: Path) -> bool:
     return path in plan.hidden_paths
 
 
-def continuation_text(record: AttemptRecord, place: Place) -> str:
+def continuation_text(task: Task, record: AttemptRecord, place: Place) -> str:
     """What a thread that goes on is told: why there is another turn, and what to do in it."""
     failures = record.data.get("failures")
     return render_template(
@@ -52,4 +52,6 @@ def continuation_text(record: AttemptRecord, place: Place) -> str:
         if isinstance(failures, list)
         else [],
         message=record.data.get("message") or "",
+        from_workspace=bool(record.data.get("fromWorkspace")),
+        checks=[read_command(command).shown for command in task.verification_commands],
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import mcp_types as types
 
 from baton.contract.base import Wire
-from baton.contract.calls import ControlCall, ExploreCall, InspectCall, WaitCall
+from baton.contract.calls import ContinueCall, ControlCall, ExploreCall, InspectCall, WaitCall
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
 from baton.contract.task import BatchCall, TaskCall
@@ -27,6 +27,8 @@ class Service(Protocol):
     async def delegate_tasks(self, call: BatchCall, session: Session) -> dict[str, Any]: ...
 
     async def explore(self, call: ExploreCall, session: Session) -> dict[str, Any]: ...
+
+    async def continue_task(self, call: ContinueCall, session: Session) -> dict[str, Any]: ...
 
     async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]: ...
 
@@ -112,6 +114,20 @@ def tool_specs() -> tuple[ToolSpec, ...]:
             output=_result_schema(),
             read_only=True,
             destructive=False,
+            idempotent=False,
+            open_world=True,
+        ),
+        ToolSpec(
+            name="continue_task",
+            title="Continue a task",
+            description=(
+                "One more turn in a task's own worker thread, same contract, from any session: for a run at "
+                "rest whose result needs more. Then verified and applied as usual."
+            ),
+            arguments=ContinueCall,
+            output=_result_schema(),
+            read_only=False,
+            destructive=True,
             idempotent=False,
             open_world=True,
         ),
