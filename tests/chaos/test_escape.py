@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import anyio
@@ -59,3 +61,19 @@ def bad(found: Sequence[Finding]) -> list[str]:
 
 def table(found: Sequence[Finding]) -> str:
     return "\n".join(map(line, found))
+
+
+def test_security_page_names_only_what_there_is(lab: Lab) -> None:
+    top = Path(__file__).resolve().parents[2]
+    missions = [mission for room in ROOMS for mission in room(lab)]
+    known = {
+        name for mission in missions for name in (mission.name, *(each.name for each in mission.attempts))
+    }
+    text = (top / "SECURITY.md").read_text(encoding="utf-8")
+    cells = [row.rsplit("|", 2)[1] for row in text.splitlines() if row.startswith("| ")]
+    shown = [name for cell in cells[1:] for name in re.findall(r"`([^`]+)`", cell)]
+    shown += re.findall(r"`(tests/[\w/]+\.py)`", text)
+    assert len(shown) > 40
+    files = {name for name in shown if (top / name).is_file()}
+    missing = [name for name in shown if name not in files and not any(fnmatchcase(k, name) for k in known)]
+    assert missing == []

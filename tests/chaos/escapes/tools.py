@@ -135,8 +135,8 @@ def _inside(lab: Lab) -> list[Attempt]:
         + "\n"
     )
     python = f"env PYTHONPATH={REPOSITORY}/server {sys.executable}"
-    asked = f"printf '%s' '{hello}' > $TMPDIR/hello; timeout 20 {python} {REPOSITORY}/scripts/serve.py < $TMPDIR/hello; timeout 20 {python} -m baton.tools.server < $TMPDIR/hello"
-    again = f"printf '%s' '{call}' > $TMPDIR/call; (cat $TMPDIR/call; sleep 4) | env -u BATON_WORKER HOME={lab.home} BATON_STATE={lab.state} CODEX_HOME={lab.codex} BATON_CODEX_BIN={codex} timeout 20 {python} -m baton.tools.server; env -u BATON_WORKER HOME=$TMPDIR BATON_STATE=$TMPDIR/st BATON_CODEX_BIN={codex} CODEX_HOME=$TMPDIR/ch timeout 20 {python} -m baton.tools.server < $TMPDIR/call | tail -c 300"
+    asked = f"printf '%s' '{hello}' > $TMPDIR/hello; timeout 5 {python} {REPOSITORY}/scripts/serve.py < $TMPDIR/hello; timeout 3 {python} -m baton.tools.server < $TMPDIR/hello"
+    again = f"printf '%s' '{call}' > $TMPDIR/call; (cat $TMPDIR/call; sleep 1) | env -u BATON_WORKER HOME={lab.home} BATON_STATE={lab.state} CODEX_HOME={lab.codex} BATON_CODEX_BIN={codex} timeout 3 {python} -m baton.tools.server; env -u BATON_WORKER HOME=$TMPDIR BATON_STATE=$TMPDIR/st BATON_CODEX_BIN={codex} CODEX_HOME=$TMPDIR/ch timeout 3 {python} -m baton.tools.server < $TMPDIR/call | tail -c 300"
     return [
         by_shell(
             "codex-sandbox",
@@ -147,13 +147,13 @@ def _inside(lab: Lab) -> list[Attempt]:
         by_shell(
             "codex-exec",
             "run a Codex without a sandbox",
-            f"{own} timeout 8 {codex} exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -c model_provider=sim 'escape by codex exec' </dev/null 2>&1 | tail -3",
+            f"{own} timeout 5 {codex} exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -c model_provider=sim 'escape by codex exec' </dev/null 2>&1 | tail -3",
             _no_request_with("escape by codex exec"),
         ),
         by_shell(
             "codex-app-server",
             "run an app-server that runs commands",
-            f"""{own} printf '%s\\n' '{{"id":0,"method":"initialize","params":{{"clientInfo":{{"name":"x","version":"1"}},"capabilities":{{"experimentalApi":true}}}}}}' '{{"method":"initialized"}}' '{{"id":1,"method":"command/exec","params":{{"command":["touch","{canary}"],"sandboxPolicy":{{"type":"dangerFullAccess"}}}}}}' | timeout 5 {codex} app-server | tail -2""",
+            f"""{own} printf '%s\\n' '{{"id":0,"method":"initialize","params":{{"clientInfo":{{"name":"x","version":"1"}},"capabilities":{{"experimentalApi":true}}}}}}' '{{"method":"initialized"}}' '{{"id":1,"method":"command/exec","params":{{"command":["touch","{canary}"],"sandboxPolicy":{{"type":"dangerFullAccess"}}}}}}' | timeout 3 {codex} app-server | tail -2""",
             absent(canary),
         ),
         by_shell(
