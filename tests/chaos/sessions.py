@@ -31,7 +31,7 @@ from baton.workspace.git import Git
 from baton.workspace.journal import Journal, Mark
 from baton.workspace.journal_place import journals
 from baton.workspace.locate import locate
-from chaos._machine import Machine, codex_binary, process_context, throw_away_folder
+from chaos._machine import Machine, process_context, throw_away_folder
 from chaos._scripted import land, with_result
 
 SESSIONS = ("left", "right")
@@ -86,7 +86,9 @@ def play(rounds: int, seed: str, root: Path, show: bool) -> list[Round]:
     for kind, count in (("shared", rounds // 2), ("own", rounds - rounds // 2)):
         base = root / kind
         machines = [
-            Machine(base / name, 9, codex_binary(), state=base / "state" if kind == "shared" else None)
+            Machine(
+                base / name, 9, Path("codex-is-not-used"), state=base / "state" if kind == "shared" else None
+            )
             for name in SESSIONS
         ]
         workspace = machines[0].workspace(base / "work", FILES)
