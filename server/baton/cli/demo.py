@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import click
+from platformdirs import user_cache_path
 
 from baton.contract.calls import InspectCall, InspectWhat
 from baton.contract.errors import BatonError
@@ -18,7 +19,6 @@ from baton.contract.session import Session
 from baton.contract.task import TaskCall
 from baton.engine.house import House
 from baton.engine.service import Service
-from baton.ledger.state import StateFolder
 from baton.simulate.demonstration import CHECK, PROJECT, Scene, scenes
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
@@ -44,7 +44,7 @@ def demo(keep: bool) -> None:
 
 def _parent() -> Path:
     """A folder of ours outside the system's temporary one, where Codex keeps no home."""
-    parent = StateFolder.find().root.parent / "baton-demo"
+    parent = user_cache_path("baton", appauthor=False) / "demo"
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return parent
 
