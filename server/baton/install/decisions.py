@@ -29,6 +29,8 @@ class Outcome:
     records: list[OwnedFile] = field(default_factory=list)
     """What is owned afterwards."""
     refused: list[str] = field(default_factory=list)
+    emptied: set[Path] = field(default_factory=set)
+    """Folders of the earlier layout, to be removed where they end up empty."""
 
     def check(self, home: Path) -> None:
         """Raises `InvalidInput` that names what is in the way."""
@@ -63,6 +65,8 @@ class Files:
         if earlier and self.adopt:
             for path in earlier_files(self.places, set(wanted)):
                 self._retire(path, None, outcome)
+                inside = [folder for folder in path.parents if folder.is_relative_to(self.places.home)]
+                outcome.emptied.update(inside[:-1])
         return outcome
 
     def _settle_one(self, each: Shipped, outcome: Outcome, wanted: Mapping[Path, Shipped]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -288,12 +287,14 @@ def _alone(places: Places, dry_run: bool) -> Iterator[_Entered]:
         raise StateUnavailable(f"{error.message}; nothing was changed") from None
     try:
         settled = recover(places)
-        entered.notes.extend([settled] if settled else [])
+        if settled is not None:
+            entered.notes.append(settled.note)
+            entered.made.extend(settled.emptied if not places.owned.exists() else ())
         yield entered
     finally:
         if not places.owned.exists() and not interrupted(places):
             lock.remove()
-            remove_empty(_deepest(set(entered.made)))
+            remove_empty([places.own, *_deepest(set(entered.made))])
         lock.release()
 
 
@@ -316,14 +317,13 @@ def _do(
     if after is not None:
         names = tuple(sorted(places.name(folder) for folder in made))
         content = after.model_copy(update={"folders": names}).encoded()
-        prune = folders_of(gone, made)
+        prune = folders_of(gone, made | outcome.emptied)
     else:
         content = None
         prune = _deepest(made)
     last = Change(places.owned, content, look(places.owned).sha256, 0o600)
-    carry_out(places, [*outcome.changes, last], prune, checkpoint)
+    carry_out(places, [*outcome.changes, last], prune, checkpoint, entered.made)
     if after is None:
-        shutil.rmtree(places.backups, ignore_errors=True)
         entered.made.extend(made)
     return Report(files, notes, True)
 

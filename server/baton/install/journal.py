@@ -68,9 +68,15 @@ class _Journal(Wire):
 
 
 def carry_out(
-    places: Places, changes: Sequence[Change], prune: Sequence[Path], checkpoint: Checkpoint
+    places: Places,
+    changes: Sequence[Change],
+    prune: Sequence[Path],
+    checkpoint: Checkpoint,
+    made: Sequence[Path] = (),
 ) -> None:
     """Make all changes or none, then remove the folders of `prune` that are empty. The caller holds the lock.
+
+    `made` are folders that were made for this already; who undoes it removes them too.
 
     Raises `StateUnavailable` when the disk refuses and `Busy` when a target changes meanwhile; then
     everything is as it was.
@@ -81,7 +87,7 @@ def carry_out(
     folders = missing_folders([change.target.parent for change in changes])
     journal = _Journal(
         swapping=False,
-        folders=tuple(map(str, folders)),
+        folders=tuple(map(str, [*made, *folders])),
         backups=str(backups),
         steps=steps,
         prune=tuple(map(str, prune)),
@@ -109,22 +115,32 @@ def interrupted(places: Places) -> bool:
     return places.journal.exists()
 
 
-def recover(places: Places) -> str | None:
-    """Complete or undo what was cut short; says which, in one line. The caller holds the lock."""
+@dataclass(frozen=True)
+class Settled:
+    """What became of an installation that was cut short."""
+
+    note: str
+    """One line."""
+    emptied: tuple[Path, ...]
+    """Folders that it would have removed where they are empty."""
+
+
+def recover(places: Places) -> Settled | None:
+    """Complete or undo what was cut short; None when nothing was. The caller holds the lock."""
     journal = _read(places)
     if journal is None:
         return None
     try:
         if not journal.swapping:
             _undo(places, journal)
-            return "an interrupted installation was undone"
+            return Settled("an interrupted installation was undone", tuple(map(Path, journal.folders)))
         for step in journal.steps:
             if not _swap(step) and step.stage is not None and Path(step.stage).exists():
                 Path(step.stage).replace(step.target + BESIDE)
         _finish(places, journal, lambda _: None)
     except OSError as error:
         raise refused(error, places.home) from None
-    return "an interrupted installation was completed"
+    return Settled("an interrupted installation was completed", tuple(map(Path, journal.prune)))
 
 
 def refused(error: OSError, home: Path) -> BatonError:
@@ -221,13 +237,19 @@ def _swap(step: _Step) -> bool:
 
 
 def _finish(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
-    """The changes stand: forget the journal, then tidy up."""
+    """The changes stand: tidy up, and forget the journal at the very end."""
     _sync_folders(journal)
-    places.journal.unlink()
-    checkpoint("done")
+    checkpoint("in place")
     _remove_stages(journal)
     remove_empty([Path(folder) for folder in journal.prune])
-    _prune_backups(places)
+    if places.owned.exists():
+        _prune_backups(places)
+    else:
+        # It was a removal, which leaves no backups behind.
+        shutil.rmtree(places.backups, ignore_errors=True)
+    checkpoint("tidy")
+    places.journal.unlink()
+    checkpoint("done")
 
 
 def _undo(places: Places, journal: _Journal) -> None:

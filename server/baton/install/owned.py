@@ -29,7 +29,7 @@ class OwnedFile(Wire):
     """One file."""
 
     path: str
-    """Relative to the Codex home, or absolute for a file elsewhere."""
+    """As `Places.name` writes it."""
     kind: Kind
     shipped: str
     """SHA-256 of what the installed version ships for this path."""

@@ -33,6 +33,11 @@ class Places:
         return cls(home, user / ".local" / "bin")
 
     @property
+    def user(self) -> Path:
+        """The person's own home, in which the command lies."""
+        return self.commands.parents[1]
+
+    @property
     def own(self) -> Path:
         return self.home / OWN
 
@@ -72,12 +77,17 @@ class Places:
         return self.commands / "baton"
 
     def name(self, path: Path) -> str:
-        """How owned.json writes a path: relative to the home where it lies there, else absolute."""
-        return str(path.relative_to(self.home)) if path.is_relative_to(self.home) else str(path)
+        """How owned.json writes a path, so that it still holds when a person's home moves as a whole.
+
+        Relative to the Codex home where it lies there, by `~/` below the person's own home, else absolute.
+        """
+        if path.is_relative_to(self.home):
+            return str(path.relative_to(self.home))
+        return f"~/{path.relative_to(self.user)}" if path.is_relative_to(self.user) else str(path)
 
     def path(self, name: str) -> Path:
         """The path of a name in owned.json."""
-        return self.home / name
+        return self.user / name[2:] if name.startswith("~/") else self.home / name
 
 
 def shown(path: Path) -> str:
