@@ -7,9 +7,10 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from baton.contract.states import Integration, RunState, Verdict
 from baton.engine.recover import recover_all
@@ -95,6 +96,8 @@ class Outcome:
 class Kill:
     """One kill in one workspace, which may have seen others before."""
 
+    PROJECT: ClassVar[Mapping[str, str]] = PROJECT
+
     def __init__(
         self,
         machine: Machine,
@@ -148,7 +151,7 @@ class Kill:
         }
         return {"tasks": [task], "workspace": str(self.workspace), "waitSeconds": 60}
 
-    def _work(self, request: Request) -> Step:
+    def work(self, request: Request) -> Step:
         """Stateless, so that a turn that is cut anywhere is done again: write, then report."""
         positions = [at for at, item in enumerate(request.items) if item.get("role") == "user"]
         turn = request.items[positions[-1] :] if positions else request.items
@@ -159,22 +162,23 @@ class Kill:
             f"sed -i 's/^first.*/first worker {self.number}/' src/shared.txt",
             f"unlink src/old{self.number}.txt",
             f"mkdir -p {folder}",
-            f"for i in $(seq {self._files}); do echo {self.number} > {folder}/f$i.txt; done",
+            f"for i in $(seq {self.files}); do echo {self.number} > {folder}/f$i.txt; done",
         ]
         return shell("; ".join(lines))
 
     @property
-    def _files(self) -> int:
+    def files(self) -> int:
         return 60 if self.outcome.moment == "journal" else 3
 
-    def _new(self, old: Files) -> Files:
+    def expected(self, old: Files) -> Files:
+        """The workspace when everything has landed."""
         new = dict(old)
         mode, text = old["src/shared.txt"]
         lines = text.split(b"\n")
         lines[0] = b"first worker %d" % self.number
         new["src/shared.txt"] = (mode, b"\n".join(lines))
         del new[f"src/old{self.number}.txt"]
-        for number in range(1, self._files + 1):
+        for number in range(1, self.files + 1):
             new[f"src/k{self.number}/f{number}.txt"] = (0o100644, b"%d\n" % self.number)
         return new
 
@@ -184,7 +188,7 @@ class Kill:
         """Make the workspace ready; what it then holds."""
         (self.workspace / f"src/old{self.number}.txt").write_text("of the person's, to be deleted\n")
         (self.workspace / "docs" / "draft.md").write_text(f"draft {self.number}\n")
-        self.model.on(self.objective, *[self._work] * 40)
+        self.model.on(self.objective, *[self.work] * 40)
         return read_files(self.workspace)
 
     def _person_meanwhile(self) -> None:
@@ -290,7 +294,7 @@ class Kill:
 
     def state_of_workspace(self, old: Files) -> str:
         now = read_files(self.workspace)
-        for name, wanted in (("old", old), ("new", self._new(old))):
+        for name, wanted in (("old", old), ("new", self.expected(old))):
             if now == {**wanted, **self.edits}:
                 return name
         return "half-done"

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
-from chaos._kill import PROJECT, TARGETS, Kill, Outcome
+from chaos._kill import TARGETS, Kill, Outcome
 from chaos._machine import codex_binary, one_machine
 
 RUNS_PER_WORKSPACE = 12
@@ -31,9 +31,14 @@ RUNS_PER_WORKSPACE = 12
 
 
 def run_kills(
-    kills: int, seed: str, lanes: int, tell: Callable[[Outcome], None], targets: Sequence[str] = TARGETS
+    kills: int,
+    seed: str,
+    lanes: int,
+    tell: Callable[[Outcome], None],
+    targets: Sequence[str] = TARGETS,
+    kind: type[Kill] = Kill,
 ) -> list[Outcome]:
-    """That many kills, in so many lanes at once on one machine with one state folder.
+    """That many kills of a kind, in so many lanes at once on one machine with one state folder.
 
     A run that was over before its moment came is looked at all the same, but is not counted.
     """
@@ -48,9 +53,9 @@ def run_kills(
             workspace, used = Path(), 0
             while wanted():
                 if used % RUNS_PER_WORKSPACE == 0:
-                    workspace = machine.workspace(machine.root / "work" / f"lane{name}-{used}", PROJECT)
+                    workspace = machine.workspace(machine.root / "work" / f"lane{name}-{used}", kind.PROJECT)
                 used += 1
-                outcome = _one(Kill(machine, model, workspace, next(numbers), seed, targets))
+                outcome = _one(kind(machine, model, workspace, next(numbers), seed, targets))
                 tell(outcome)
                 done.append(outcome)
                 if not outcome.clean:

@@ -8,6 +8,7 @@ import pytest
 
 from chaos._kill import Outcome
 from chaos._machine import codex_binary, one_machine, throw_away_folder
+from chaos.batch_kills import BatchKill
 from chaos.edits import Edits, Round
 from chaos.run_kills import run_kills
 from chaos.sessions import play
@@ -55,3 +56,11 @@ def test_of_two_sessions_that_land_at_once_no_update_is_lost(rounds: int) -> Non
         played = play(rounds, "test", root, show=False)
     assert len(played) == rounds
     assert [one for one in played if not one.clean] == []
+
+
+@pytest.mark.codex
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
+def test_a_kill_at_any_step_of_a_batch_loses_nothing_and_it_comes_to_the_same_end(kills: int) -> None:
+    outcomes = run_kills(kills, f"batch {kills}", 2, quiet, kind=BatchKill)
+    assert len(outcomes) == kills
+    assert [str(outcome) + outcome.log for outcome in outcomes if not outcome.clean] == []

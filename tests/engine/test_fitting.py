@@ -53,6 +53,14 @@ def test_of_two_that_do_not_go_together_the_first_lands(pair: list[str]) -> None
     assert list(fit.left_out) == [max(pair, key=NAMES.index)]
 
 
+def test_a_check_that_fails_only_once_decides_nothing() -> None:
+    async def try_out(selection: list[str]) -> str | None:
+        return None
+
+    fit = anyio.run(find_fit, NAMES, CHECK, try_out)
+    assert fit.fitting == NAMES and not fit.left_out and fit.rounds == 1
+
+
 def test_where_even_one_fails_nothing_is_said_to_fit() -> None:
     fit, _ = fit_of(["a"], {frozenset({"a"})}, 8)
     assert fit.fitting == [] and fit.rounds == 0

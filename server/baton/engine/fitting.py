@@ -26,9 +26,10 @@ async def find_fit(
 ) -> Fit:
     """Which of `names`, that fail `failing` together, pass.
 
-    `try_out` checks a selection and says what fails, None when all passes. The first result with which the
-    ones before it fail is found by halving and left out, then the rest is tried again. What is told when the
-    rounds are used up is the largest selection that passed; the others are left out.
+    `try_out` checks a selection and says what fails, None when all passes. All are tried once more, so that a
+    check that was killed or fails now and then decides nothing. Then the first result with which the ones
+    before it fail is found by halving and left out, and the rest is tried again. What is told when the rounds
+    are used up is the largest selection that passed; the others are left out.
     """
     fit = Fit()
 
@@ -37,6 +38,12 @@ async def find_fit(
         return await try_out(selection)
 
     wanted, why, passing = list(names), failing, 0
+    if len(wanted) > 1 and rounds > 0:
+        found = await fails(wanted)
+        if found is None:
+            fit.fitting = wanted
+            return fit
+        why = found
     while wanted and fit.rounds < rounds:
         # `passing` of them pass together, `broken` of them do not.
         broken = len(wanted)
