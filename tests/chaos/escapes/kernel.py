@@ -154,6 +154,7 @@ def _proc_paths(lab: Lab) -> list[Attempt]:
             f"for p in /proc/[0-9]*; do echo x > $p/cwd/{canary.name}; done",
             all_of(absent(canary), in_tree(canary.name)),
             # Without the walls it would write beside every program of this machine.
+            bare=False,
         ),
         by_python("proc-reopen", "reopen a read-only descriptor for writing", reopen, same(person)),
         by_shell(
