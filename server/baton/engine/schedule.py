@@ -24,6 +24,9 @@ STATE_AFTER = {
     Verdict.INTERRUPTED: TaskState.INTERRUPTED,
 }
 
+ANSWERS = ("worker.command", "worker.patch", "worker.message")
+"""Events that come from a model which has read what it was told."""
+
 
 class Skipped(Exception):
     """Raised inside a task's lane when it cannot start; the message is the reason."""
@@ -185,13 +188,14 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     if last.kind == AttemptKind.CONTINUE:
         # It may never have reached the worker.
         data |= {name: last.data[name] for name in ("message", "fromWorkspace") if name in last.data}
+    thread_id = last.thread_id if _has_answered(ctx, task) else None
     planned = AttemptRecord(
         run_id=ctx.run_id,
         task_id=task.task_id,
         attempt=last.attempt + 1,
-        kind=AttemptKind.FRESH if last.thread_id is None else AttemptKind.RECOVERY,
+        kind=AttemptKind.FRESH if thread_id is None else AttemptKind.RECOVERY,
         base_commit=base,
-        thread_id=last.thread_id,
+        thread_id=thread_id,
         data=data,
     )
     return _start(ctx, task, planned)
@@ -200,6 +204,12 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
 def _waits_to_begin(record: AttemptRecord) -> bool:
     """Whether the attempt was planned by a session and nothing of it has been done."""
     return record.kind == AttemptKind.CONTINUE and record.step == "planned" and record.commit is None
+
+
+def _has_answered(ctx: RunContext, task: TaskRecord) -> bool:
+    """Whether the worker has read its brief: of a turn that is cut before, its thread may keep nothing."""
+    events = ctx.house.ledger.events(ctx.run_id, task_id=task.task_id)
+    return any(event.kind in ANSWERS for event in events)
 
 
 def _is_judged(record: AttemptRecord) -> bool:
