@@ -281,7 +281,26 @@ class _Launch:
 
 
 @pytest.mark.parametrize("before_it_tells", [True, False])
-async def test_a_check_whose_guard_was_killed_is_run_once_more(before_it_tells: bool) -> None:
+async def test_a_check_whose_guard_was_killed_is_run_once_more(
+    before_it_tells: bool, test_root: Path
+) -> None:
     launch = _Launch(1, before_it_tells=before_it_tells)
-    done = await check._to_its_end(launch, ("true",), {}, CheckLimits(), Path())
+    log = test_root / "log"
+    log.touch()
+    done = await check._to_its_end(launch, ("true",), {}, CheckLimits(), log)
     assert (done.exit_code, launch.runs) == (0, 2)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_sandbox_that_could_not_be_set_up_is_tried_once_more(failures: int, test_root: Path) -> None:
+    log = test_root / "log"
+
+    class Launch(_Launch):
+        async def run(self, *_: object, **__: object) -> Finished:
+            log.write_text("bwrap: cannot" if self.runs < failures else "")
+            done = await super().run()
+            return replace(done, exit_code=1) if log.read_text() else done
+
+    launch = Launch(0, before_it_tells=False)
+    done = await check._to_its_end(launch, ("true",), {}, CheckLimits(), log)
+    assert (done.exit_code, launch.runs) == (failures - 1, 2)

@@ -95,7 +95,7 @@ def recover_run(house: House, run_id: str, *, give_up: bool = False) -> None:
     if all(task.state.at_rest for task in tasks) and state is RunState.DONE:
         # It died when there was nothing left to do.
         house.ledger.update_run(
-            run_id, state=state, integration=integration, event=NewEvent(kind=f"run.{state}")
+            run_id, state=state, integration=integration, note=None, event=NewEvent(kind=f"run.{state}")
         )
     close_interrupted(house, run_id, why)
 

@@ -26,6 +26,9 @@ from baton.verify.toolchain import toolchain
 READ_FOR_TAIL = 4 * 1024 * 1024
 """Bytes of each end of an output that are searched for the failing part."""
 
+SANDBOX_SPEAKS = "bwrap: "
+"""How an output begins when the sandbox itself failed and the program was never started."""
+
 
 async def run_check(
     command: Command,
@@ -131,7 +134,11 @@ async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifac
 async def _to_its_end(
     launch: Launch, argv: tuple[str, ...], inside: Mapping[str, str], limits: CheckLimits, log: Path
 ) -> Finished:
-    """Run the program; once more when its guard was killed, because that says nothing about the check."""
+    """Run the program to its end.
+
+    Once more when its guard was killed or its sandbox could not be set up (a part of that may have been
+    killed), because neither says anything about the check.
+    """
     for last in (False, True):
         try:
             done = await launch.run(
@@ -146,9 +153,14 @@ async def _to_its_end(
             if last:
                 raise
             continue
-        if last or not done.guard_lost:
+        if last or not (done.guard_lost or _not_set_up(done, log)):
             return done
     raise AssertionError("the last run returns or raises")
+
+
+def _not_set_up(done: Finished, log: Path) -> bool:
+    with log.open("rb") as file:
+        return done.exit_code != 0 and file.read(len(SANDBOX_SPEAKS)) == SANDBOX_SPEAKS.encode()
 
 
 def conclude(
@@ -163,7 +175,7 @@ def conclude(
         return CheckStatus.LIMIT, f"ended for printing more than {limits.output_bytes} bytes"
     if done.exit_code == 0:
         return CheckStatus.PASSED, None
-    if output.startswith("bwrap: "):
+    if output.startswith(SANDBOX_SPEAKS):
         return CheckStatus.REFUSED, f"the sandbox could not be set up: {output.splitlines()[0][:200]}"
     how = f"ended by signal {done.signal}" if done.exit_code is None else f"exit status {done.exit_code}"
     if f"{place.person_root}{os.sep}" in output:
