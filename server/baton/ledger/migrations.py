@@ -2,6 +2,9 @@
 
 A change of what a JSON column holds that older programs cannot read is a step as well, even an empty one: the
 number is what makes them stop with one line.
+
+A program that has the ledger open goes on when a newer one brings the schema up: every statement names its
+columns, and new ones have defaults. So a runner finishes its run in the version that it was started from.
 """
 
 from __future__ import annotations
