@@ -26,6 +26,10 @@ _ITEMS_IN_LINE = 6
 
 
 _HEADER = re.compile(rf"\s*\[\s*{TABLE}\s*\.\s*\"?{SERVER}\"?\s*[.\]]")
+_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""{1,3}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL
+)
+"""A string in each of its forms, or a comment: what starts outside of any string."""
 _REMARK = re.compile(r"\s*(?:#.*)?\s*")
 
 
@@ -156,6 +160,7 @@ def _update(
     ways: list[Callable[[], str]] = []
     if fresh and old.text.count(record.text) == 1:
         ways.append(lambda: old.text.replace(record.text, fresh))
+    ways.append(lambda: _without_lines(old.text, _table_text(wanted, old.line_end)))
     ways.append(lambda: _with_key(old, wanted))
     new = _first_that_holds(old, wanted, ways, file)
     text = fresh if fresh and fresh in new.text else ""
@@ -226,16 +231,28 @@ def _ways_out(old: ConfigText, record: ConfigEntry) -> Iterator[Callable[[], str
     yield lambda: _without_key(old, record, whole=False)
 
 
-def _without_lines(text: str) -> str:
-    """Without our tables' headers and keys; comments after the last key stay: they may be about the next."""
+def _without_lines(text: str, instead: str = "") -> str:
+    """Without our tables' headers and keys, `instead` in the place of the first.
+
+    Comments after the last key stay: they may be about what follows.
+    """
     kept: list[str] = []
     ours: list[str] | None = None
-    for line in text.splitlines(keepends=True):
+    for line in _logical_lines(text):
         if line.lstrip().startswith("["):
             kept += _trailing_remarks(ours or [])
             ours = [] if _HEADER.match(line) else None
+            if ours is not None:
+                kept.append(instead)
+                instead = ""
         (kept if ours is None else ours).append(line)
     return "".join([*kept, *_trailing_remarks(ours or [])])
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines with their ends; a string over several lines does not break one."""
+    masked = _TOKEN.sub(lambda found: "s" * len(found[0]) if "\n" in found[0] else found[0], text)
+    return (text[line.start() : line.end()] for line in re.finditer(r"[^\n]*\n|[^\n]+", masked))
 
 
 def _trailing_remarks(lines: list[str]) -> list[str]:
@@ -300,12 +317,9 @@ def _foreign(data: Mapping[str, Any]) -> str:
 
 
 def _remarks(text: str, says_ours: bool = False) -> Counter[str]:
-    """The lines that end in a comment, without what our own entry may hold of them."""
-    return Counter(
-        line[line.index("#") :].strip()
-        for line in (_without_own_lines(text) if says_ours else text).splitlines()
-        if "#" in line
-    )
+    """Every comment; with `says_ours` without those that lie in our own entry."""
+    found = _TOKEN.findall(_without_own_lines(text) if says_ours else text)
+    return Counter(token.strip() for token in found if token.startswith("#"))
 
 
 def _without_own_lines(text: str) -> str:
