@@ -69,6 +69,8 @@ class WorkerThread:
         self._server = server
         self._turn_id: str | None = None
         self._tokens = Tally() if resumed else Tally.of_new_thread()
+        self._broken = False
+        """Whether its last turn failed."""
 
     async def run_turn(
         self,
@@ -106,6 +108,7 @@ class WorkerThread:
         finally:
             self._turn_id = None
             self._tokens = record.tokens
+            self._broken = record.status is TurnStatus.FAILED
         self._update_route(record)
         return record.outcome()
 
@@ -154,9 +157,17 @@ class WorkerThread:
         return tuple(process.pid for process in found)
 
     async def forget(self) -> None:
-        """Let the server unload the thread; its rollout stays and it can be resumed."""
+        """Have the server unload the thread; its rollout stays and it can be resumed.
+
+        A thread whose turn failed is not unloaded for want of subscribers, and would keep its old sandbox
+        when it is resumed with a new one: it is put into the archive and taken out again.
+        """
+        named = {"threadId": self.id}
         try:
-            await self._server.request("thread/unsubscribe", {"threadId": self.id})
+            await self._server.request("thread/unsubscribe", named)
+            if self._broken:
+                await self._server.request("thread/archive", named)
+                await self._server.request("thread/unarchive", named)
         except CodexFailure:
             return
         finally:
