@@ -32,6 +32,9 @@ PASSED_ON = ("PATH", "LANG", "LC_ALL")
 DEADLINE = 120.0
 """Seconds after which a call that does not answer fails the test."""
 
+NO_LADDER = "[escalation]\nmax_steps = 0\nmax_waits = 0\n"
+"""One attempt is what a test wants, unless it says otherwise: nothing is tried again at another effort."""
+
 IMPATIENT = {"request_max_retries": 0, "stream_max_retries": 0}
 """Makes Codex give up at once, only to save time."""
 
@@ -100,6 +103,8 @@ class Sim:
         self.model.__enter__()
         write_simulated_home(self.codex_home, self.model.port)
         self.provider(self.model.port)
+        self._policy_file.parent.mkdir()
+        self._policy_file.write_text(NO_LADDER)
         self._portal_context = start_blocking_portal()
         self.portal: BlockingPortal = self._portal_context.__enter__()
         self.service = self.new_service()
@@ -133,13 +138,15 @@ class Sim:
     @contextmanager
     def policy(self, text: str) -> Iterator[None]:
         """The person's own policy file, for as long as the block lasts."""
-        file = self.codex_home / "baton" / "policy.toml"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
+        self._policy_file.write_text(text if "[escalation]" in text else text + "\n" + NO_LADDER)
         try:
             yield
         finally:
-            file.unlink()
+            self._policy_file.write_text(NO_LADDER)
+
+    @property
+    def _policy_file(self) -> Path:
+        return self.codex_home / "baton" / "policy.toml"
 
     def workspace(
         self,

@@ -145,7 +145,7 @@ async def _open_thread(
     ctx: RunContext, work: Working, server: AppServer, profile: PermissionProfile
 ) -> WorkerThread:
     assert work.place is not None
-    settings = thread_settings(ctx, work.task, work.place, profile)
+    settings = thread_settings(ctx, work.record, work.place, profile)
     timeout = ctx.policy.deadlines.start_seconds
     if work.record.thread_id is not None:
         try:
@@ -162,7 +162,7 @@ async def _open_thread(
 
 async def _text(ctx: RunContext, work: Working, plan: ScopePlan) -> str:
     assert work.place is not None
-    if work.record.kind in (AttemptKind.FIRST, AttemptKind.FRESH):
+    if work.record.thread_id is None or work.record.kind in (AttemptKind.FIRST, AttemptKind.FRESH):
         exploring = ctx.plan.exploring is not None
         return await blocking(
             first_text, work.task.contract, work.record, plan, work.place, exploring=exploring

@@ -21,6 +21,7 @@ from baton.engine.launch import start_runner
 from baton.engine.look import open_repository
 from baton.engine.plan import RunPlan
 from baton.engine.recover import recover_run
+from baton.engine.route import inherited
 from baton.ledger.locks import FileLock
 from baton.ledger.records import AttemptRecord, JsonObject, NewEvent, RunRecord, TaskRecord
 from baton.verify.command import read_command
@@ -90,7 +91,7 @@ def _planned(house: House, run: RunRecord, task: TaskRecord, message: str) -> At
     last = past[-1] if past else None
     if last is None or last.thread_id is None:
         raise WrongState(f"{where} has no worker's thread to continue ({task.state}); delegate it anew")
-    data: JsonObject = {"why": "the supervisor asks for more", "message": message}
+    data: JsonObject = {"why": "the supervisor asks for more", "message": message, **inherited(last)}
     base = last.base_commit
     if task.outcome.integration in (Integration.APPLIED, Integration.NOTHING):
         repo = open_repository(house, run)

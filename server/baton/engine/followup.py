@@ -9,6 +9,7 @@ from enum import StrEnum
 from baton.contract.claim import ClaimStatus
 from baton.contract.evidence import AttemptResult, CheckStatus
 from baton.contract.states import FailureClass
+from baton.engine.plan import PlannedRoute
 
 
 class AttemptKind(StrEnum):
@@ -21,6 +22,10 @@ class AttemptKind(StrEnum):
     """The turn was cut short; the same thread goes on in the same tree."""
     FRESH = "fresh"
     """The thread is lost; a new one goes on in the same tree, and is told so."""
+    ESCALATION = "escalation"
+    """A higher effort, tier or another model; a new thread goes on in the same tree."""
+    WAIT = "wait"
+    """The service could not serve; after a wait the same again."""
     CONTINUE = "continue"
     """The supervisor asks for one more turn."""
 
@@ -31,6 +36,10 @@ class FollowUp:
 
     kind: AttemptKind
     why: str
+    route: PlannedRoute | None = None
+    """The route of an escalation."""
+    wait_seconds: float = 0.0
+    """How long to wait first."""
 
 
 _SAME_THREAD = (FailureClass.IDLE_TIMEOUT, FailureClass.TURN_TIMEOUT)

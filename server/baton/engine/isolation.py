@@ -14,6 +14,7 @@ from baton.contract.tree import show_path
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.explore import limit_reading
+from baton.engine.route import route_of
 from baton.ledger.records import AttemptRecord, TaskRecord
 from baton.policy.render import role_instructions
 from baton.process.environment import worker_environment
@@ -126,10 +127,10 @@ def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> Permission
 
 
 def thread_settings(
-    ctx: RunContext, task: TaskRecord, place: Place, profile: PermissionProfile
+    ctx: RunContext, record: AttemptRecord, place: Place, profile: PermissionProfile
 ) -> ThreadSettings:
     """What the worker's thread is started with, and again resumed with."""
-    route = ctx.plan.routes[task.task_id]
+    route = route_of(ctx.plan, record)
     environment = worker_environment(
         ctx.house.env,
         ctx.policy.environment.pass_to_workers,

@@ -85,6 +85,9 @@ def _result(result: AttemptResult, *, full: bool) -> dict[str, Any]:
     if result.route is not None:
         shown["route"] = _route(result)
     shown["usage"] = _usage(result.usage)
+    if result.decision is not None:
+        decided = result.decision
+        shown["decision"] = f"{decided.trouble}: {decided.action}: {_cut(decided.why, MAX_REASON)}"
     return shown
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import anyio
 
 from baton.contract.errors import BatonError
-from baton.contract.evidence import AttemptResult, CheckResult, CheckStatus
+from baton.contract.evidence import AttemptResult, CheckResult, CheckStatus, Decision
 from baton.contract.states import TaskState, Verdict
 from baton.contract.tree import show_path
 from baton.engine.attempt import attempt, finish, is_captured
 from baton.engine.blocking import blocking
+from baton.engine.climb import climb, trouble_of
 from baton.engine.context import RunContext
 from baton.engine.followup import AttemptKind, FollowUp, follow_up
 from baton.engine.places import worker_place
+from baton.engine.route import inherited, with_route
 from baton.engine.stop import StopReason
 from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
@@ -23,6 +25,9 @@ STATE_AFTER = {
     Verdict.CANCELLED: TaskState.CANCELLED,
     Verdict.INTERRUPTED: TaskState.INTERRUPTED,
 }
+
+
+NEW_THREAD = (AttemptKind.FRESH, AttemptKind.ESCALATION)
 
 ANSWERS = ("worker.command", "worker.patch", "worker.message")
 """Events that come from a model which has read what it was told."""
@@ -68,11 +73,15 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
     try:
         record = await _next_attempt(ctx, task)
         result = await _carry(ctx, task, record)
-        following = _following(ctx, task, result)
-        while following is not None and not ctx.stop.asked:
+        result, following = await _following(ctx, record, result)
+        while following is not None:
+            await _wait(ctx, following)
+            if ctx.stop.asked:
+                _put_aside(ctx, task, result)
+                return
             record = _start(ctx, task, _after(ctx, task, record, result, following))
             result = await _carry(ctx, task, record)
-            following = _following(ctx, task, result)
+            result, following = await _following(ctx, record, result)
     except Skipped as why:
         _rest(ctx, task, TaskState.SKIPPED, reasons=[str(why)])
         return
@@ -89,9 +98,46 @@ async def _carry(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> At
     return await (finish if is_captured(record) else attempt)(ctx, task, record)
 
 
-def _following(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> FollowUp | None:
-    past = [AttemptKind(record.kind) for record in ctx.house.ledger.attempts(ctx.run_id, task.task_id)]
-    return follow_up(result, past)
+async def _following(
+    ctx: RunContext, record: AttemptRecord, result: AttemptResult
+) -> tuple[AttemptResult, FollowUp | None]:
+    """What follows an attempt, and its result with that decision written down."""
+    past = ctx.house.ledger.attempts(ctx.run_id, record.task_id)
+    following = follow_up(result, [AttemptKind(attempt.kind) for attempt in past])
+    if following is not None:
+        trouble = trouble_of(result)
+        decision = Decision(trouble=str(trouble or "cut_short"), action="retry", why=following.why)
+    else:
+        climbed = await climb(ctx, result, past)
+        if climbed is None:
+            return result, None
+        decision = climbed.decision
+        if climbed.route is not None:
+            following = FollowUp(AttemptKind.ESCALATION, decision.why, route=climbed.route)
+        elif decision.action == "wait":
+            following = FollowUp(AttemptKind.WAIT, decision.why, wait_seconds=decision.wait_seconds or 0.0)
+    result = result.model_copy(update={"decision": decision})
+    ctx.house.ledger.update_attempt(
+        ctx.run_id,
+        record.task_id,
+        record.attempt,
+        result=result,
+        event=ctx.event(
+            "attempt.decided",
+            record.task_id,
+            record.attempt,
+            trouble=decision.trouble,
+            action=decision.action,
+            why=decision.why,
+        ),
+    )
+    return result, following
+
+
+async def _wait(ctx: RunContext, following: FollowUp) -> None:
+    """Wait as long as the service needs, at most until the run is told to stop."""
+    with anyio.move_on_after(following.wait_seconds):
+        await ctx.stop.wait()
 
 
 def _told(task: TaskRecord, check: CheckResult) -> str:
@@ -108,8 +154,10 @@ def _after(
     ctx: RunContext, task: TaskRecord, last: AttemptRecord, result: AttemptResult, following: FollowUp
 ) -> AttemptRecord:
     """The attempt that goes on from where the last one left its tree."""
-    data: JsonObject = {"why": following.why, "treeFrom": result.evidence.commit}
-    if following.kind is AttemptKind.REPAIR:
+    data: JsonObject = {"why": following.why, "treeFrom": result.evidence.commit, **inherited(last)}
+    if following.route is not None:
+        data |= with_route(following.route)
+    if following.kind in (AttemptKind.REPAIR, AttemptKind.ESCALATION):
         failing = [check for check in result.evidence.checks if check.status is not CheckStatus.PASSED]
         data["failures"] = [[check.command, _told(task, check)] for check in failing]
     return AttemptRecord(
@@ -118,7 +166,7 @@ def _after(
         attempt=last.attempt + 1,
         kind=following.kind,
         base_commit=last.base_commit,
-        thread_id=None if following.kind is AttemptKind.FRESH else result.thread_id,
+        thread_id=None if following.kind in NEW_THREAD else result.thread_id,
         data=data,
     )
 
@@ -140,11 +188,11 @@ def settle(ctx: RunContext, task: TaskRecord, result: AttemptResult) -> None:
     _rest(ctx, task, state, verdict=result.verdict, reasons=result.reasons, result=result)
 
 
-def _put_aside(ctx: RunContext, task: TaskRecord) -> None:
+def _put_aside(ctx: RunContext, task: TaskRecord, result: AttemptResult | None = None) -> None:
     cancelled = ctx.stop.reason is StopReason.CANCELLED
     state = TaskState.CANCELLED if cancelled else TaskState.INTERRUPTED
     verdict = Verdict.CANCELLED if cancelled else Verdict.INTERRUPTED
-    _rest(ctx, task, state, verdict=verdict, reasons=[ctx.stop.detail])
+    _rest(ctx, task, state, verdict=verdict, reasons=[ctx.stop.detail], result=result)
 
 
 def _rest(
@@ -182,7 +230,7 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     if last is None:
         planned = AttemptRecord(run_id=ctx.run_id, task_id=task.task_id, attempt=1, base_commit=base)
         return _start(ctx, task, planned)
-    data: JsonObject = {"why": "the session ended"}
+    data: JsonObject = {"why": "the session ended", **inherited(last)}
     if last.commit is not None:
         data["treeFrom"] = last.commit
     if last.kind == AttemptKind.CONTINUE:

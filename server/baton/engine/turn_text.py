@@ -8,6 +8,7 @@ from baton.codex.brief import brief
 from baton.codex.instructions import collect_instructions
 from baton.contract.scope import ScopePlan
 from baton.contract.task import Task
+from baton.engine.followup import AttemptKind
 from baton.engine.isolation import Place
 from baton.ledger.records import AttemptRecord
 from baton.policy.templating import render_template
@@ -21,17 +22,28 @@ def first_text(
 ) -> str:
     """The brief, with the instructions that the repository keeps for agents as data.
 
-    A thread that takes over from a lost one is told what the one before left.
+    A thread that takes over from another is told what the one before left, and what failed there.
     """
     if record.attempt > 1:
-        before = (
-            f"Attempt {record.attempt - 1} was cut short ({record.data.get('why')}). The files are as it"
-            " left them: look at their state first, and go on from there."
-        )
-        task = task.model_copy(update={"previous_attempts": [*task.previous_attempts, before]})
+        task = task.model_copy(update={"previous_attempts": [*task.previous_attempts, _before(record)]})
     instructions = collect_instructions(place.root, place.cwd, hidden=lambda path: _is_hidden(plan, path))
     checks = [read_command(command).shown for command in task.verification_commands]
     return brief(task, plan.readings, instructions, checks, exploring=exploring)
+
+
+def _before(record: AttemptRecord) -> str:
+    how = "did not succeed" if record.kind == AttemptKind.ESCALATION else "was cut short"
+    told = (
+        f"Attempt {record.attempt - 1} {how} ({record.data.get('why')}). The files are as it left them: look"
+        " at their state first, and go on from there."
+    )
+    return "\n\n".join([told, *(f"{command}:\n{output}" for command, output in _failures(record))])
+
+
+def _failures(record: AttemptRecord) -> list[tuple[str, str]]:
+    listed = record.data.get("failures")
+    pairs = [pair for pair in listed if isinstance(pair, list)] if isinstance(listed, list) else []
+    return [(str(command), str(output)) for command, output in pairs]
 
 
 def _is_hidden(plan: ScopePlan, path: Path) -> bool:
@@ -42,15 +54,12 @@ def _is_hidden(plan: ScopePlan, path: Path) -> bool:
 
 def continuation_text(task: Task, record: AttemptRecord, place: Place) -> str:
     """What a thread that goes on is told: why there is another turn, and what to do in it."""
-    failures = record.data.get("failures")
     return render_template(
         CONTINUE_TEMPLATE,
         kind=record.kind,
         why=record.data.get("why") or "the session ended",
         cwd=str(place.cwd),
-        failures=[tuple(pair) for pair in failures if isinstance(pair, list)]
-        if isinstance(failures, list)
-        else [],
+        failures=_failures(record),
         message=record.data.get("message") or "",
         from_workspace=bool(record.data.get("fromWorkspace")),
         checks=[read_command(command).shown for command in task.verification_commands],

@@ -93,7 +93,7 @@ class AttemptRecord(Record):
     attempt: int
     """From 1."""
     kind: str = "first"
-    """Why there is this attempt: first, repair, recovery, escalation, continue."""
+    """Why there is this attempt: see the engine's `AttemptKind`."""
     step: str = "planned"
     """How far it came: planned, isolated, working, captured, verified, judged. Resuming starts here."""
     base_commit: str | None = None

@@ -61,7 +61,7 @@ TABLE: Mapping[FailureClass | Trouble, Entry] = {
     Trouble.OUT_OF_SCOPE: Entry(Rule.STOP, "a change is out of scope: the scope was wrong, or the work"),
     Trouble.UNPROVEN: Entry(Rule.STOP, "nothing failed, but nothing proves it"),
     FailureClass.UNKNOWN_MODEL: Entry(Rule.OTHER_MODEL, "the service does not know the model"),
-    FailureClass.AUTH: Entry(Rule.STOP, "Codex is not logged in: `codex login`, then control_run resume"),
+    FailureClass.AUTH: Entry(Rule.STOP, "Codex is not logged in: `codex login`, then continue_task"),
     FailureClass.RATE_LIMIT: Entry(Rule.WAIT, "the service limits the rate of requests"),
     FailureClass.USAGE_LIMIT: Entry(Rule.STOP, "the account's usage limit is reached"),
     FailureClass.CONTEXT_OVERFLOW: Entry(Rule.STOP, "the task is larger than a context: cut it"),
