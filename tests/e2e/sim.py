@@ -19,7 +19,7 @@ from baton.contract.evidence import AttemptResult
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, TaskCall
 from baton.engine.house import House
-from baton.engine.look import open_repository
+from baton.engine.private import open_repository
 from baton.engine.service import Service
 from baton.ledger.locks import FileLock
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord

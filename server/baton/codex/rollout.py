@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,10 @@ class Rollout:
     """One for each turn, in order. Codex may record one again within a turn; the last counts."""
     skipped: int
     """Lines that could not be read, such as a last one that is still being written."""
+    models: tuple[str, ...] = ()
+    """Models of the turns in which the counted tokens were spent."""
+    reached: bool = False
+    """Whether anything at all was recorded up to the end of the time asked for."""
 
 
 def find_rollout(home: Path, thread_id: str) -> Path | None:
@@ -52,11 +57,18 @@ def find_rollout(home: Path, thread_id: str) -> Path | None:
     return None
 
 
-def read_rollout(path: Path) -> Rollout:
-    """Read a rollout line by line, also while it grows. Raises OSError when it is unreadable."""
+def read_rollout(path: Path, *, since: float | None = None, until: float | None = None) -> Rollout:
+    """Read a rollout line by line, also while it grows. Raises OSError when it is unreadable.
+
+    With `since` or `until`, seconds since 1970, only tokens that were reported from the one to the other are
+    counted; a report without a time counts always.
+    """
     tally = Tally()
     turns: dict[str | None, TurnContext] = {}
     skipped = 0
+    model: str | None = None
+    spenders: dict[str, None] = {}
+    reached = False
     with path.open("rb") as file:
         for record in _records(file):
             if record is None:
@@ -65,13 +77,20 @@ def read_rollout(path: Path) -> Rollout:
             payload = record.get("payload")
             if not isinstance(payload, dict):
                 continue
+            at = _time(record.get("timestamp"))
+            if at is not None and until is not None and at > until:
+                break
+            reached = True
             if record.get("type") == "turn_context":
                 context = _context(payload)
                 turns.pop(context.turn_id, None)
                 turns[context.turn_id] = context
+                model = context.model
             elif payload.get("type") == "token_count":
-                _count(tally, payload)
-    return Rollout(path, tally.usage(), tuple(turns.values()), skipped)
+                early = at is not None and since is not None and at < since
+                if _count(tally, payload, early=early) and model is not None:
+                    spenders[model] = None
+    return Rollout(path, tally.usage(), tuple(turns.values()), skipped, tuple(spenders), reached)
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
@@ -100,13 +119,28 @@ def _context(payload: Mapping[str, Any]) -> TurnContext:
     )
 
 
-def _count(tally: Tally, payload: Mapping[str, Any]) -> None:
+def _count(tally: Tally, payload: Mapping[str, Any], *, early: bool) -> bool:
+    """Take one report; whether its tokens count."""
     info = payload.get("info")
     if not isinstance(info, dict):
-        return
+        return False
     total, last = info.get("total_token_usage"), info.get("last_token_usage")
-    if isinstance(total, dict) and isinstance(last, dict):
+    if not isinstance(total, dict) or not isinstance(last, dict):
+        return False
+    if early:
+        tally.rebase(total)
+    else:
         tally.add(total, last)
+    return not early
+
+
+def _time(value: object) -> float | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except ValueError:
+        return None
 
 
 def _text(value: object) -> str | None:

@@ -81,6 +81,7 @@ async def admit(
             *(f"{name}: {route.note}" for name, route in routes.items() if route.note),
             *(f"{one} and {other} may both change {path}" for one, other, path in overlapping),
         ],
+        supervisors=[session.thread_id] if session.thread_id else [],
         exploring=exploring,
         facts=call.facts,
         advice=_advice(call, policy),

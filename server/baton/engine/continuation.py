@@ -18,8 +18,8 @@ from baton.contract.states import Integration, RunState, TaskState
 from baton.engine.followup import AttemptKind
 from baton.engine.house import House
 from baton.engine.launch import start_runner
-from baton.engine.look import open_repository
 from baton.engine.plan import RunPlan
+from baton.engine.private import open_repository
 from baton.engine.recover import recover_run
 from baton.engine.route import inherited
 from baton.ledger.locks import FileLock
@@ -127,7 +127,10 @@ def _queue(
     added = [one for one in call.verification_commands if one not in task.contract.verification_commands]
     checks = [*task.contract.verification_commands, *added]
     contract = task.contract.model_copy(update={"verification_commands": checks})
-    options = RunPlan.model_validate(run.options).model_copy(update={"hold_reason": hold} if hold else {})
+    plan = RunPlan.model_validate(run.options)
+    threads = [*plan.supervisors, *([session.thread_id] if session.thread_id else [])]
+    changes: dict[str, object] = {"supervisors": list(dict.fromkeys(threads))}
+    options = plan.model_copy(update=changes | ({"hold_reason": hold} if hold else {}))
     # The bounds of the session that asks now hold from now on; a terminal has none of its own to set.
     bounds = run.session if session.profile is None else session.wire()
     detail: JsonObject = {"attempt": attempt.attempt, "thread": session.thread_id}

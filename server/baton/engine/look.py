@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from baton.contract.calls import InspectCall, InspectWhat
 from baton.contract.errors import InvalidInput, NotFound
+from baton.engine.handoff import handoff
 from baton.engine.house import House
-from baton.engine.plan import RunPlan
 from baton.engine.present import present_run, present_task
+from baton.engine.private import open_repository
 from baton.engine.shorten import fit, size
+from baton.engine.spending import attempts_spent, usage_totals
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
-from baton.workspace.git import Git
-from baton.workspace.locate import locate
-from baton.workspace.repository import PrivateRepository
-
-MAX_ENTRY = 3_000
-"""Bytes of one task in a handoff."""
-
-MAX_NOTES = 10
 
 MAX_GROWTH = 1_000
 """Bytes by which escaping may make a text longer than `limit`."""
@@ -50,9 +43,10 @@ def look(house: House, call: InspectCall) -> dict[str, Any]:
         case InspectWhat.TIMELINE:
             return known | _text(_timeline(house, run), call)
         case InspectWhat.USAGE:
-            return known | _entries("tasks", _usage(house, run, chosen), call)
+            spent = attempts_spent(house, run, chosen)
+            return known | usage_totals(house, run, chosen) | _entries("tasks", spent, call)
         case InspectWhat.HANDOFF:
-            return known | _handoff(house, run, call, tasks)
+            return known | handoff(house, run, tasks, lambda listed: _entries("tasks", listed, call))
 
 
 def attempt_counts(house: House, run_id: str) -> dict[str, int]:
@@ -61,12 +55,6 @@ def attempt_counts(house: House, run_id: str) -> dict[str, int]:
     for attempt in house.ledger.attempts(run_id):
         counts[attempt.task_id] = max(counts.get(attempt.task_id, 0), attempt.attempt)
     return counts
-
-
-def open_repository(house: House, run: RunRecord) -> PrivateRepository:
-    """The private repository of a run's workspace."""
-    git = Git.find()
-    return PrivateRepository.open(house.state, locate(Path(run.workspace), git), git=git)
 
 
 def _chosen(run: RunRecord, tasks: list[TaskRecord], task_id: str | None) -> list[TaskRecord]:
@@ -173,41 +161,6 @@ def _timeline(house: House, run: RunRecord) -> str:
         task = f" {event.task_id}" if event.task_id else ""
         lines.append(f"{event.created_at - run.created_at:9.3f} s{task} {event.kind}")
     return "\n".join(lines) + "\n"
-
-
-def _usage(house: House, run: RunRecord, tasks: list[TaskRecord]) -> list[dict[str, Any]]:
-    shown = []
-    for task in tasks:
-        for attempt in house.ledger.attempts(run.run_id, task.task_id):
-            usage = attempt.result.usage if attempt.result is not None else None
-            shown.append(
-                {
-                    "taskId": task.task_id,
-                    "attempt": attempt.attempt,
-                    "model": attempt.route.model if attempt.route is not None else None,
-                    "usage": None if usage is None else usage.wire(compact=False),
-                }
-            )
-    return shown
-
-
-def _handoff(house: House, run: RunRecord, call: InspectCall, tasks: list[TaskRecord]) -> dict[str, Any]:
-    """What another session needs to go on with this run."""
-    plan = RunPlan.model_validate(run.options)
-    counts = attempt_counts(house, run.run_id)
-    return {
-        "workspace": run.workspace,
-        "base": run.base_commit,
-        "head": run.head_commit,
-        "integrate": run.integrate.value,
-        "notes": plan.notes[:MAX_NOTES],
-        **_entries("tasks", [_handed_over(task, counts) for task in tasks], call),
-    }
-
-
-def _handed_over(task: TaskRecord, counts: dict[str, int]) -> dict[str, Any]:
-    asked = {"objective": task.contract.objective[:400], "allowedFiles": task.contract.allowed_files}
-    return fit(asked | present_task(task, counts.get(task.task_id, 0)), MAX_ENTRY)
 
 
 def _entries(name: str, entries: list[dict[str, Any]], call: InspectCall) -> dict[str, Any]:

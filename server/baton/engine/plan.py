@@ -34,6 +34,8 @@ class RunPlan(Wire):
     hold_reason: str | None = None
     """Why the result is held although the call did not ask for it."""
     notes: list[str] = []
+    supervisors: list[str] = []
+    """Threads of the sessions that started or continued the run."""
     exploring: Exploring | None = None
     advice: Advice | None = None
     """What the facts that the call declared speak for."""
