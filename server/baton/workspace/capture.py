@@ -20,6 +20,7 @@ from baton.workspace.listing import GITLINK, LINK, parse_dirty, parse_entries
 from baton.workspace.scan import Scan, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit
+from baton.workspace.submodules import submodule_paths
 from baton.workspace.worktree import Worktree, intact_links, pointer_text
 
 
@@ -115,7 +116,7 @@ class _Capturing:
         dirty = parse_dirty(
             self._git(["diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all"], index)
         )
-        tracked = parse_entries(self._git(["ls-files", "-s", "-z"], index))
+        tracked = self._tracked(index)
         for path, mode in dirty.items():
             if mode == GITLINK:
                 # A repository where a file was: the file is gone, the repository is listed.
@@ -143,6 +144,12 @@ class _Capturing:
                 found.disk.append(path)
         self._bound(found)
         return found
+
+    def _tracked(self, index: Path) -> dict[bytes, tuple[int, str]]:
+        """The entries of the index, where some of them are of a kind that needs a closer look; else none."""
+        if not absent_paths(self.repo, self.base) and not submodule_paths(self.repo, self.worktree.head):
+            return {}
+        return parse_entries(self._git(["ls-files", "-s", "-z"], index))
 
     def _look_at_submodule(self, path: bytes, found: _Found) -> None:
         """Git does not look into a submodule's folder, nor at what was put in its place."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,11 @@ from baton.workspace.store import PrivateGit
 from baton.workspace.worktree import Worktree, record_links, recorded_links
 
 _FICLONE = 0x40049409
+
+SEEN_SECONDS = 2.0
+"""How long the list of dependency folders is used again; each is still looked at when it is linked."""
+
+_SEEN: dict[tuple[Path, frozenset[bytes]], tuple[float, list[bytes]]] = {}
 
 
 def link_dependencies(
@@ -59,6 +65,15 @@ def link_submodules(repo: PrivateGit, worktree: Worktree, paths: Sequence[bytes]
 
 
 def _untracked_folders(repo: PrivateGit, names: frozenset[bytes]) -> list[bytes]:
+    """As `_look_for_folders`; what was seen a moment ago serves a whole wave of worktrees."""
+    key = (repo.path, names)
+    seen = _SEEN.get(key)
+    if seen is None or time.monotonic() - seen[0] > SEEN_SECONDS:
+        seen = _SEEN[key] = (time.monotonic(), _look_for_folders(repo, names))
+    return seen[1]
+
+
+def _look_for_folders(repo: PrivateGit, names: frozenset[bytes]) -> list[bytes]:
     """Paths of ignored or untracked folders with one of these names, and of links to such folders."""
     site = repo.site
     found = set()

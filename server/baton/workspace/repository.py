@@ -15,6 +15,7 @@ from baton.workspace.git import Git
 from baton.workspace.limits import Limits
 from baton.workspace.locate import Site
 from baton.workspace.store import PrivateGit
+from baton.workspace.submodules import submodule_paths
 from baton.workspace.worktree import Worktree
 
 
@@ -62,8 +63,7 @@ class PrivateRepository(PrivateGit):
 
     def submodules(self, commit: str) -> tuple[bytes, ...]:
         """Submodules of a commit, relative to the repository's root."""
-        listed = self.run(["ls-tree", "-r", "-z", commit]).stdout.split(b"\0")
-        return tuple(line.split(b"\t", 1)[1] for line in listed if line.startswith(b"160000 "))
+        return submodule_paths(self, commit)
 
     # -- worktrees --------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from baton.contract.errors import InvalidInput, StateUnavailable
 from baton.workspace.create import MOUNT_POINTS
 from baton.workspace.git import GitFailed
+from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 
@@ -39,6 +40,11 @@ class Worktree:
     def slot(self) -> Path:
         """The folder that holds this worktree and nothing else of ours: a sandbox can open it by itself."""
         return self.root.parent
+
+    @property
+    def head(self) -> str:
+        """The commit it was last brought to."""
+        return (self.admin / "HEAD").read_text().strip()
 
     @property
     def index(self) -> Path:
@@ -95,13 +101,19 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
     make_walkable(worktree.root)
-    _read_tree(repo, worktree, commit)
-    for path in absent_paths(repo, commit):
-        remove_tree(worktree.root / os.fsdecode(path))
-    clean = ["clean", "-ffdxq"]
-    run = {"git_dir": worktree.admin, "work_tree": worktree.root, "index": worktree.index}
-    repo.run(clean, **run)  # type: ignore[arg-type]
-    _write_files(repo, worktree)
+    absent = absent_paths(repo, commit)
+    if absent or absent_paths(repo, worktree.head):
+        _read_tree(repo, worktree, commit)
+        for path in absent:
+            remove_tree(worktree.root / os.fsdecode(path))
+        _clean(repo, worktree)
+        _write_files(repo, worktree)
+        return
+    # One look at the files for both, where no flag of the index stands in the way.
+    _run(repo, worktree, ["read-tree", "--reset", "-u", commit])
+    write_head(worktree.admin, commit)
+    _clean(repo, worktree)
+    worktree.cwd.mkdir(parents=True, exist_ok=True)
 
 
 def remove_worktree(repo: PrivateGit, worktree: Worktree) -> None:
@@ -142,8 +154,8 @@ def _link_text(path: bytes) -> bytes | None:
 
 
 def pointer_text(worktree: Worktree) -> bytes:
-    """What the worktree's `.git` file must say."""
-    return b"gitdir: " + os.fsencode(worktree.admin) + b"\n"
+    """What the worktree's `.git` file must say: it leads beside it, never into the private repository."""
+    return b"gitdir: ../git\n"
 
 
 def remove_tree(path: Path) -> None:
@@ -228,28 +240,25 @@ def _restore_pointer(worktree: Worktree) -> None:
 
 def _read_tree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     # With the files at hand: git then marks those that may have changed unseen since the last index.
-    files = {"git_dir": worktree.admin, "work_tree": worktree.root, "index": worktree.index}
-    repo.run(["read-tree", "--reset", commit], **files)  # type: ignore[arg-type]
+    _run(repo, worktree, ["read-tree", "--reset", commit])
     absent = absent_paths(repo, commit)
-    before = absent_paths(repo, (worktree.admin / "HEAD").read_text().strip())
-    repo.run(["update-ref", "--no-deref", "HEAD", commit], git_dir=worktree.admin)
+    before = absent_paths(repo, worktree.head)
+    write_head(worktree.admin, commit)
     # The flag outlives a change of commit, so it has to be taken back as well.
     for flag, paths in (("--no-skip-worktree", before - absent), ("--skip-worktree", absent)):
         if paths:
-            repo.run(
-                ["update-index", "-z", flag, "--stdin"],
-                git_dir=worktree.admin,
-                index=worktree.index,
-                work_tree=worktree.root,
-                input=b"\0".join(sorted(paths)) + b"\0",
-            )
+            given = b"\0".join(sorted(paths)) + b"\0"
+            _run(repo, worktree, ["update-index", "-z", flag, "--stdin"], given)
+
+
+def _clean(repo: PrivateGit, worktree: Worktree) -> None:
+    _run(repo, worktree, ["clean", "-ffdxq"])
 
 
 def _write_files(repo: PrivateGit, worktree: Worktree) -> None:
-    repo.run(
-        ["checkout-index", "--all", "--force", "--index", "-q"],
-        git_dir=worktree.admin,
-        index=worktree.index,
-        work_tree=worktree.root,
-    )
+    _run(repo, worktree, ["checkout-index", "--all", "--force", "--index", "-q"])
     worktree.cwd.mkdir(parents=True, exist_ok=True)
+
+
+def _run(repo: PrivateGit, worktree: Worktree, args: list[str], input: bytes | None = None) -> None:
+    repo.run(args, git_dir=worktree.admin, work_tree=worktree.root, index=worktree.index, input=input)
