@@ -13,6 +13,7 @@ import pytest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
 from baton.policy.bundle import bundle_root
+from baton.policy.ladder import TABLE, ladder_table
 from baton.policy.load import load_policy
 from baton.policy.model import Policy
 from baton.policy.render import check, render, render_command, role_instructions
@@ -26,9 +27,16 @@ SKILLS = {
 }
 AGENTS = {"luna-worker", "terra-explorer", "terra-worker", "sol-specialist", "independent-reviewer"}
 
-TOOLS = {"delegate_task", "wait_run", "inspect_run", "control_run"}
+TOOLS = {
+    "delegate_task",
+    "delegate_tasks",
+    "explore",
+    "continue_task",
+    "wait_run",
+    "inspect_run",
+    "control_run",
+}
 """What a skill may mention of the server."""
-MISSING_TOOLS = ("delegate_tasks", "explore`", "continue_task")
 
 
 @pytest.fixture
@@ -168,8 +176,9 @@ def test_skill_keeps_to_its_budget(files: dict[str, str], name: str) -> None:
 
 def test_skills_mention_only_what_exists(files: dict[str, str]) -> None:
     text = "\n".join(content for name, content in files.items() if name.startswith("skills/"))
-    assert all(tool in text for tool in TOOLS)
-    assert [tool for tool in MISSING_TOOLS if tool in text] == []
+    assert all(f"`{tool}`" in text for tool in TOOLS)
+    named = set(re.findall(r"`([a-z]+_[a-z]+)`", text)) | set(re.findall(r"mcp__baton__([a-z_]+)", text))
+    assert named - {"no_change", "not_found"} - {trouble.value for trouble in TABLE} <= TOOLS
     assert set(re.findall(r"\$baton:([a-z-]+)", text)) <= SKILLS
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert any(name.endswith(link) for name in files), link
@@ -185,3 +194,9 @@ def test_skill_says_the_root_mode_in_force(codex_home: Path) -> None:
         in render(policy, bundle_root())["skills/orchestrate-work/SKILL.md"]
     )
     assert any(line.startswith("skills/orchestrate-work/SKILL.md: ") for line in check(policy, bundle_root()))
+
+
+def test_ladder_in_the_skills_is_the_one_that_is_followed(files: dict[str, str], policy: Policy) -> None:
+    text = files["skills/route-subagents/references/escalation.md"]
+    assert ladder_table() in text
+    assert f"effort at most {policy.escalation.max_effort}" in text

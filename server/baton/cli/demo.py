@@ -91,9 +91,8 @@ def _tell(result: dict[str, Any], scene: Scene) -> None:
     for line in evidence.get("discrepancies", []):
         click.echo(f"   discrepancy         {line}")
     if result.get("attempts", 1) > 1:
-        click.echo(
-            f"   attempts            {result['attempts']}: it was told once what fails, and claims the same"
-        )
+        what = "told what fails, then tried at a higher effort: the same claim"
+        click.echo(f"   attempts            {result['attempts']}: {what}")
     click.echo(f"   verdict             {result.get('verdict')} ({result.get('integration', 'not applied')})")
     click.echo(f"   => {scene.expected}\n")
 

@@ -10,6 +10,7 @@ from baton.contract.base import nearest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
 from baton.policy.bundle import bundle_root
+from baton.policy.ladder import ladder_table
 from baton.policy.load import load_layers
 from baton.policy.model import Policy, Role
 from baton.policy.schema import SCHEMA_FILE, schema_text
@@ -44,7 +45,9 @@ def render(policy: Policy, bundle: Path, catalogue: Sequence[ModelEntry] | None 
     roles = [_view(policy, bundle, name, role, catalogue) for name, role in policy.roles.items()]
     files = {SCHEMA_FILE: schema_text()}
     for name in templates.list_templates(filter_func=lambda name: name.startswith("skills/")):
-        files[name.removesuffix(".j2")] = templates.get_template(name).render(policy=policy, roles=roles)
+        files[name.removesuffix(".j2")] = templates.get_template(name).render(
+            policy=policy, roles=roles, ladder=ladder_table()
+        )
     for view in roles:
         files[f"agents/{view.name}.toml"] = templates.get_template("agent.toml.j2").render(view=view)
     return dict(sorted(files.items()))

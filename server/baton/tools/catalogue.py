@@ -218,5 +218,8 @@ def _inspected_schema() -> dict[str, Any]:
         bytes=_INTEGER,
         nextOffset=_INTEGER,
         tasks=_OBJECTS,
+        workers=_OBJECT,
+        supervisors=_OBJECTS,
+        next=_STRING,
         **_ERROR,
     )
