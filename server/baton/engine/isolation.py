@@ -23,6 +23,7 @@ from baton.workspace.scope import Scope
 from baton.workspace.scope_plan import PlanLimits, make_dirs, plan_scope
 from baton.workspace.stores import git_stores
 from baton.workspace.worktree import Worktree
+from baton.workspace.worktree_git import give_git
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Place:
     """Dependencies put into the worktree by us; no part of what the worker did."""
     scratch: Path
     """Its own folder for a home and temporary files."""
+    git: Path | None
+    """The git directory that it is shown, None when it has none."""
 
     @property
     def root(self) -> Path:
@@ -64,7 +67,8 @@ def _isolate(
     base = record.base_commit
     assert base is not None, "an attempt is recorded with its base"
     start = record.data.get("treeFrom")
-    lease = WorktreePool(ctx.repo, ctx.house.state).lease(start if isinstance(start, str) else base)
+    start = start if isinstance(start, str) else base
+    lease = WorktreePool(ctx.repo, ctx.house.state).lease(start)
     try:
         lease.reserve(f"{ctx.run_id}/{task.task_id}/{record.attempt}")
         dependencies = ctx.policy.dependencies
@@ -75,13 +79,14 @@ def _isolate(
         if ctx.plan.exploring is not None:
             plan = limit_reading(plan, ctx.plan.exploring, lease.worktree.cwd)
         make_dirs(plan)
+        git = None if _hides(plan) else give_git(ctx.repo, lease.worktree, start, head_of(ctx))
         scratch = ctx.scratch / f"{task.task_id}-{record.attempt}"
         for folder in (scratch / "home", scratch / "tmp"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except BaseException:
         lease.give_back()
         raise
-    return Place(lease=lease, base=base, links=links, scratch=scratch), plan
+    return Place(lease=lease, base=base, links=links, scratch=scratch, git=git), plan
 
 
 def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple[Path, ...]:
@@ -97,18 +102,26 @@ def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple
     return ctx.repo.link_submodules(worktree, paths)
 
 
+def _hides(plan: ScopePlan) -> bool:
+    """Whether something is hidden. What is tracked also lies in the object stores: then there is no git."""
+    return bool(plan.hidden_paths or plan.hidden_globs) or plan.visible is not None
+
+
+def head_of(ctx: RunContext) -> str | None:
+    """The person's commit that all trees of this run are built on."""
+    return None if ctx.base is None else ctx.base.head
+
+
 def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> PermissionProfile:
     """The sandbox of one attempt: its scope, and out of sight what is none of a worker's business."""
-    # Hidden files that are tracked also lie in the object stores, so a worker with hidden files has no git.
-    hides = bool(plan.hidden_paths or plan.hidden_globs) or plan.visible is not None
-    repository = () if hides else (ctx.repo.path,)
+    hides = _hides(plan)
     where = WorkerPlace(
         worktree=place.root,
         cwd=place.cwd,
         workspace=ctx.site.workspace,
         scratch=(place.scratch,),
         visible=plan.visible,
-        shells=() if plan.visible else (place.lease.worktree.slot, *(path.parent for path in repository)),
+        shells=() if plan.visible else (place.lease.worktree.slot,),
         binary=ctx.machine.binary.path,
     )
     return build_profile(
@@ -120,7 +133,7 @@ def worker_profile(ctx: RunContext, place: Place, plan: ScopePlan) -> Permission
             ctx.house.state.root,
             *(git_stores(ctx.site) if hides else ()),
         ),
-        readable=repository,
+        readable=() if place.git is None else (place.git,),
         session=ctx.session,
         network_hosts=ctx.policy.network.worker_hosts,
     )

@@ -11,11 +11,13 @@ from pathlib import Path
 from baton.contract.evidence import CheckResult
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
+from baton.engine.isolation import head_of
 from baton.ledger.records import ArtifactRef
 from baton.verify.check import run_check
 from baton.verify.command import read_command
 from baton.verify.place import CheckEnvironment, CheckLimits, CheckPlace, CheckSandbox
 from baton.workspace.pool import Lease, WorktreePool
+from baton.workspace.worktree_git import give_git
 
 CommandText = str | list[str]
 
@@ -32,7 +34,7 @@ async def run_checks(
     They share the checkout, as they would for a person, but each has a home and temporary folder of its own.
     Ends early when the run is told to stop.
     """
-    lease, links = await blocking(_check_out, ctx, commit)
+    lease, links, git = await blocking(_check_out, ctx, commit)
     scratch = Path(tempfile.mkdtemp(dir=ctx.scratch, prefix="check-"))
     results: list[CheckResult] = []
     try:
@@ -46,8 +48,8 @@ async def run_checks(
                 scratch=scratch / str(number),
                 person_root=ctx.site.root,
                 shared=tuple(Path(os.path.realpath(link)) for link in links if link.is_symlink()),
-                readable=(ctx.repo.path,),
-                shells=(ctx.repo.path.parent,),
+                readable=() if git is None else (git,),
+                shells=(lease.worktree.slot,),
             )
             result = await run_check(
                 read_command(text),
@@ -64,17 +66,18 @@ async def run_checks(
     return results
 
 
-def _check_out(ctx: RunContext, commit: str) -> tuple[Lease, tuple[Path, ...]]:
+def _check_out(ctx: RunContext, commit: str) -> tuple[Lease, tuple[Path, ...], Path | None]:
     lease = WorktreePool(ctx.repo, ctx.house.state).lease(commit)
     try:
         dependencies = ctx.policy.dependencies
         made = ctx.repo.link_dependencies(lease.worktree, dependencies.folders, dependencies.mode)
         if ctx.base is not None and ctx.base.submodules:
             made += ctx.repo.link_submodules(lease.worktree, ctx.base.submodules)
+        git = give_git(ctx.repo, lease.worktree, commit, head_of(ctx))
     except BaseException:
         lease.give_back()
         raise
-    return lease, made
+    return lease, made, git
 
 
 def _leave(lease: Lease, scratch: Path) -> None:

@@ -16,13 +16,12 @@ from baton.engine.service import Service
 from baton.simulate.request import Request
 from baton.simulate.script import Shell, Step, shell
 from baton.simulate.workers import report
-from chaos._attempt import Attempt, Judge, Mission, Outcome, Seen, by_shell, by_tool, known, silent
+from chaos._attempt import Attempt, Judge, Mission, Outcome, Seen, by_shell, by_tool, silent
 from chaos._lab import Lab
 
 SECONDS = 90
 """How long the two workers wait for each other before the suite gives up."""
 
-NOTES = "workers of one repository can pass notes to each other while both are at work"
 
 LEFT = "left-by-an-earlier-worker"
 
@@ -63,7 +62,6 @@ def _leftovers(lab: Lab) -> list[Attempt]:
     state, judge = lab.state, silent(lab.secret("left"))
     common = "$(git rev-parse --git-common-dir)"
     objects = "git for-each-ref; git log --all -p; git cat-file --batch-all-objects --batch"
-    shared = "runs of one repository share its private repository, which their git reads"
     return [
         by_shell(
             "left-worktree",
@@ -102,7 +100,13 @@ def _leftovers(lab: Lab) -> list[Attempt]:
             f"grep -ra sesame-left {state}/codex-home {lab.codex}",
             judge,
         ),
-        by_shell("left-result", "read its captured result by git", objects, known(judge, shared)),
+        by_shell("left-result", "read its captured result by git", objects, judge),
+        by_shell(
+            "left-result-private",
+            "read it in the private repository itself",
+            f"for g in {state}/repos/*/git; do git --git-dir=$g log --all -p; ls -R $g; done",
+            judge,
+        ),
     ]
 
 
@@ -208,7 +212,6 @@ class _Pair:
                 "note",
                 "read a note that it left beside the private repository",
                 "cat $(git rev-parse --git-common-dir)/../note",
-                known(silent(self.lab.secret("note")), NOTES),
             ),
             sh("write", "write into its worktree and its temporary files", marks, self._untouched),
             Attempt("control-neighbour-end", "let it go on", (finish,), self._met, bare=False),
