@@ -22,6 +22,7 @@ from baton.engine.service import Service
 from baton.simulate.demonstration import CHECK, PROJECT, Scene, scenes
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
+from baton.workspace.git import Git
 
 
 @click.command()
@@ -115,17 +116,17 @@ def _make_project(workspace: Path) -> None:
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    git = [
-        "git",
-        "-c",
-        "user.name=Baton demo",
-        "-c",
-        "user.email=demo@localhost",
-        "-c",
-        "init.defaultBranch=main",
-    ]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "A project with a fault"]):
-        subprocess.run([*git, *command], cwd=workspace, check=True, stdin=subprocess.DEVNULL)
+    # With none of the person's settings, which may sign commits or run hooks.
+    git = Git.find()
+    names = {
+        f"GIT_{who}_{what}": "demo@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    for command in (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        ["commit", "-q", "-m", "A project with a fault"],
+    ):
+        git.own(command, git_dir=workspace / ".git", work_tree=workspace, env=names)
 
 
 def _environment(folder: Path, home: Path) -> dict[str, str]:

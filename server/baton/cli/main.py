@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from baton import __version__
-from baton.contract.errors import BatonError, InvalidInput
+from baton.cli.group import Program
 
 
-class _Commands(click.Group):
+class _Commands(Program):
     """Commands by name, each loaded only when it is used, so that the others cost nothing."""
 
     _PLACES = {
@@ -39,30 +38,6 @@ class _Commands(click.Group):
         command = getattr(import_module(place[0]), place[1])
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        from baton.contract.base import nearest
-
-        name = args[0] if args else ""
-        if name and self.get_command(ctx, name) is None and not name.startswith("-"):
-            hint = nearest(name, self._PLACES)
-            advice = f"did you mean {hint!r}?" if hint else "commands: " + ", ".join(sorted(self._PLACES))
-            raise InvalidInput(f"baton has no command {name!r}; {advice}")
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an expected error becomes one line and an exit status."""
-        try:
-            return super().invoke(ctx)
-        except BatonError as error:
-            click.echo(f"baton: {error.message}", err=True)
-            ctx.exit(2 if isinstance(error, InvalidInput) else 1)
-        except BrokenPipeError:
-            # The reader of our output has gone; that is its right.
-            sys.stderr.close()
-            ctx.exit(0)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

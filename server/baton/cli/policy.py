@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from baton.cli.group import Group
 from baton.policy.check import policy_faults
 from baton.policy.layer import Origin
 from baton.policy.load import load_layers, person_home
@@ -20,7 +21,7 @@ _project = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def policy() -> None:
     """The policy, and the skills and agents rendered from it."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from baton.cli.group import Group
 from baton.contract.calls import InspectCall, InspectWhat
 from baton.engine.house import House
 from baton.engine.look import attempt_counts, look
@@ -16,7 +17,7 @@ from baton.engine.recover import recover_all
 from baton.ledger.records import RunRecord, TaskRecord
 
 
-@click.group()
+@click.group(cls=Group)
 def runs() -> None:
     """Runs: what was delegated, and what became of it."""
 

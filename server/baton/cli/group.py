@@ -1,0 +1,76 @@
+"""Groups of commands: what a person reads in their help, and when a command is used wrongly."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from baton.contract.base import nearest
+from baton.contract.errors import BatonError, InvalidInput
+
+
+class Group(click.Group):
+    """Commands by name. An unknown name is one line that says which there are; summaries are never cut."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            known = self.list_commands(ctx)
+            hint = nearest(name, known)
+            advice = f"did you mean {hint!r}?" if hint else "commands: " + ", ".join(known)
+            raise InvalidInput(f"{ctx.command_path} has no command {name!r}; {advice}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with its whole first sentence."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, command.get_short_help_str(1000)) for name, command in commands if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Program(Group):
+    """The outermost group: whatever is expected to go wrong is one line and an exit status, 1 or 2."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **more: Any) -> Any:
+        """Run and exit; with `standalone_mode=False` errors go to the caller instead."""
+        if not more.get("standalone_mode", True):
+            return super().main(args, *rest, **more)
+        try:
+            status = super().main(args, *rest, **{**more, "standalone_mode": False})
+        except NoArgsIsHelpError as error:
+            error.show()
+            status = error.exit_code
+        except click.ClickException as error:
+            context = getattr(error, "ctx", None)
+            where = context.command_path if context else "baton"
+            message = " ".join(error.format_message().split()).removesuffix(".")
+            click.echo(f"baton: {message}; see `{where} --help`", err=True)
+            status = error.exit_code
+        except click.Abort:
+            click.echo("baton: interrupted", err=True)
+            status = 130
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an expected error becomes one line and an exit status."""
+        try:
+            return super().invoke(ctx)
+        except BatonError as error:
+            click.echo(f"baton: {error.message}", err=True)
+            ctx.exit(2 if isinstance(error, InvalidInput) else 1)
+        except BrokenPipeError:
+            # The reader of our output has gone; that is its right.
+            sys.stderr.close()
+            ctx.exit(0)
+        except OSError as error:
+            # The machine refuses something: a full disk, a folder that went away.
+            place = f": {error.filename}" if error.filename else ""
+            click.echo(f"baton: {error.strerror or error}{place}", err=True)
+            ctx.exit(1)
