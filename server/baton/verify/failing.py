@@ -77,9 +77,7 @@ def _clean(output: str) -> list[str]:
 
 def _first_failure(lines: list[str]) -> int | None:
     strong = (number for number, line in enumerate(lines) if _STRONG.search(line))
-    weak = (
-        number for number, line in enumerate(lines) if _WEAK.search(line) and not _HARMLESS.search(line)
-    )
+    weak = (number for number, line in enumerate(lines) if _WEAK.search(line) and not _HARMLESS.search(line))
     return next(strong, next(weak, None))
 
 
