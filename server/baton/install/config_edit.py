@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +17,11 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from baton.contract.errors import BatonError, InvalidInput
+from baton.install.config_lines import SERVER, TABLE, line_ends, one_line, remarks, without_lines
 from baton.install.config_text import ConfigText, read_text, with_text
 from baton.install.owned import ConfigEntry
 
-TABLE, SERVER = "mcp_servers", "baton"
 _ITEMS_IN_LINE = 6
-
-
-_HEADER = re.compile(rf"\s*\[\s*{TABLE}\s*\.\s*\"?{SERVER}\"?\s*[.\]]")
-_TOKEN = re.compile(
-    r'''"""(?:\\.|[^\\])*?"""{1,3}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL
-)
-"""A string in each of its forms, or a comment: what starts outside of any string."""
-_REMARK = re.compile(r"\s*(?:#.*)?\s*")
 
 
 @dataclass(frozen=True)
@@ -140,12 +131,22 @@ def _merged_list(ours: Any, before: Any, current: Any) -> list[Any]:
 
 
 def _insert(old: ConfigText, values: Mapping[str, Any], file: Path, made_file: bool) -> Edit:
-    made_table = TABLE not in old.data
     block = _block(old, values)
-    ways = [lambda: old.text + block, lambda: _with_key(old, values)]
+    line = one_line(old.text)
+    longer = _edited(line, values) if line else ""
+    ways = [lambda: old.text + block, *_swaps(old.text, line, longer), lambda: _with_key(old, values)]
     new = _first_that_holds(old, values, ways, file)
-    text = block if new.text == old.text + block else ""
-    entry = ConfigEntry(values=dict(values), text=text, made_file=made_file, made_table=made_table)
+    if new.text == old.text + block:
+        text, instead_of = block, ""
+    else:
+        text, instead_of = (longer, line) if longer and longer in new.text else ("", "")
+    entry = ConfigEntry(
+        values=dict(values),
+        text=text,
+        instead_of=instead_of,
+        made_file=made_file,
+        made_table=TABLE not in old.data,
+    )
     return Edit(new.encoded(), entry)
 
 
@@ -156,12 +157,15 @@ def _update(
     notes = (f"[{TABLE}.{SERVER}] keeps your {', '.join(theirs)}",) if theirs else ()
     if wanted == dict(current):
         return Edit(old.encoded(), record.model_copy(update={"values": dict(values)}), notes)
-    fresh = _same_frame(record.text, _table_text(wanted, old.line_end))
-    ways: list[Callable[[], str]] = []
-    if fresh and old.text.count(record.text) == 1:
-        ways.append(lambda: old.text.replace(record.text, fresh))
-    ways.append(lambda: _without_lines(old.text, _table_text(wanted, old.line_end)))
-    ways.append(lambda: _with_key(old, wanted))
+    table = _table_text(wanted, old.line_end)
+    fresh = _edited(record.text, wanted) if record.instead_of else _same_frame(record.text, table)
+    line = one_line(old.text)
+    ways = [
+        *_swaps(old.text, record.text, fresh),
+        lambda: without_lines(old.text, table),
+        *_swaps(old.text, line, _edited(line, wanted) if line else ""),
+        lambda: _with_key(old, wanted),
+    ]
     new = _first_that_holds(old, wanted, ways, file)
     text = fresh if fresh and fresh in new.text else ""
     return Edit(new.encoded(), record.model_copy(update={"values": dict(values), "text": text}), notes)
@@ -220,45 +224,37 @@ def _with_key(old: ConfigText, values: Mapping[str, Any]) -> str:
         for key, value in values.items():
             if key not in entry or entry[key] != value:
                 entry[key] = value
-    return _line_ends(old, tomlkit.dumps(document))
+    return line_ends(old.text, tomlkit.dumps(document))
 
 
 def _ways_out(old: ConfigText, record: ConfigEntry) -> Iterator[Callable[[], str]]:
     if record.text and old.text.count(record.text) == 1:
-        yield lambda: old.text.replace(record.text, "")
-    yield lambda: _without_lines(old.text)
+        yield lambda: old.text.replace(record.text, record.instead_of)
+    yield lambda: without_lines(old.text)
+    line = one_line(old.text)
+    yield from _swaps(old.text, line, _edited(line, None) if line else "")
     yield lambda: _without_key(old, record, whole=record.made_table)
     yield lambda: _without_key(old, record, whole=False)
 
 
-def _without_lines(text: str, instead: str = "") -> str:
-    """Without our tables' headers and keys, `instead` in the place of the first.
-
-    Comments after the last key stay: they may be about what follows.
-    """
-    kept: list[str] = []
-    ours: list[str] | None = None
-    for line in _logical_lines(text):
-        if line.lstrip().startswith("["):
-            kept += _trailing_remarks(ours or [])
-            ours = [] if _HEADER.match(line) else None
-            if ours is not None:
-                kept.append(instead)
-                instead = ""
-        (kept if ours is None else ours).append(line)
-    return "".join([*kept, *_trailing_remarks(ours or [])])
+def _swaps(text: str, before: str, after: str) -> list[Callable[[], str]]:
+    """The way that puts `after` in the place of `before`, where that is known and there once."""
+    return [lambda: text.replace(before, after)] if before and after and text.count(before) == 1 else []
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines with their ends; a string over several lines does not break one."""
-    masked = _TOKEN.sub(lambda found: "s" * len(found[0]) if "\n" in found[0] else found[0], text)
-    return (text[line.start() : line.end()] for line in re.finditer(r"[^\n]*\n|[^\n]+", masked))
-
-
-def _trailing_remarks(lines: list[str]) -> list[str]:
-    """What follows the last line that says something."""
-    last = max((at for at, line in enumerate(lines) if not _REMARK.fullmatch(line)), default=-1)
-    return lines[last + 1 :]
+def _edited(line: str, values: Mapping[str, Any] | None) -> str:
+    """That line with our entry in it, or without one; empty when it cannot be edited."""
+    try:
+        document = tomlkit.parse(line)
+        servers: Any = document[TABLE]
+        if values is None:
+            del servers[SERVER]
+        else:
+            servers[SERVER] = tomlkit.inline_table()
+            servers[SERVER].update(values)
+        return tomlkit.dumps(document)
+    except (TOMLKitError, KeyError, TypeError, ValueError, AttributeError):
+        return ""
 
 
 def _without_key(old: ConfigText, record: ConfigEntry, whole: bool) -> str:
@@ -267,14 +263,7 @@ def _without_key(old: ConfigText, record: ConfigEntry, whole: bool) -> str:
     del servers[SERVER]
     if whole and not servers:
         del document[TABLE]
-    return _line_ends(old, tomlkit.dumps(document))
-
-
-def _line_ends(old: ConfigText, text: str) -> str:
-    """tomlkit writes what it adds with line feeds; a file of carriage returns stays one."""
-    if "\r\n" in old.text and not re.search(r"(?<!\r)\n", old.text):
-        return re.sub(r"(?<!\r)\n", "\r\n", text)
-    return text
+    return line_ends(old.text, tomlkit.dumps(document))
 
 
 def _first_that_holds(
@@ -295,7 +284,7 @@ def _first_that_holds(
         if (
             fits
             and _foreign(new.data) == before
-            and _remarks(new.text) >= _remarks(old.text, says_ours=wanted is None)
+            and remarks(new.text) >= remarks(old.text, says_ours=wanted is None)
         ):
             return new
     what = f"remove [{TABLE}.{SERVER}] from it by hand" if wanted is None else "use --no-config"
@@ -314,13 +303,3 @@ def _foreign(data: Mapping[str, Any]) -> str:
             # An empty table says nothing, and whether it is there may be our doing.
             del rest[TABLE]
     return repr(rest)
-
-
-def _remarks(text: str, says_ours: bool = False) -> Counter[str]:
-    """Every comment; with `says_ours` without those that lie in our own entry."""
-    found = _TOKEN.findall(_without_own_lines(text) if says_ours else text)
-    return Counter(token.strip() for token in found if token.startswith("#"))
-
-
-def _without_own_lines(text: str) -> str:
-    return _without_lines(text) if _HEADER.search(text) else text

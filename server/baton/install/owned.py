@@ -45,7 +45,9 @@ class ConfigEntry(Wire):
     values: dict[str, Any]
     """Its keys as Baton wrote them; another value there is the person's."""
     text: str
-    """The characters that were inserted, empty when the entry went into a table that was there."""
+    """The characters that were put in, empty when they are not known any more."""
+    instead_of: str = ""
+    """The line that they replaced: a table of servers that is written in one line."""
     made_file: bool = False
     made_table: bool = False
 
