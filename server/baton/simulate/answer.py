@@ -12,6 +12,7 @@ from baton.simulate.script import (
     Action,
     Call,
     Javascript,
+    Native,
     Patch,
     Reason,
     Say,
@@ -55,6 +56,8 @@ def _items(step: Action, request: Request) -> Iterator[dict[str, Any]]:
             yield _call("exec_command", arguments, request)
         case Call(tool, arguments):
             yield _call(tool, arguments, request)
+        case Native(namespace, tool, arguments):
+            yield {**_function(tool, arguments), "namespace": namespace}
         case _:
             raise ValueError(f"{type(step).__name__} cannot be a part of another step")
 
@@ -62,17 +65,21 @@ def _items(step: Action, request: Request) -> Iterator[dict[str, Any]]:
 def _call(tool: str, arguments: Mapping[str, Any], request: Request) -> dict[str, Any]:
     if request.code_mode:
         return _custom("exec", _program(tool, dict(arguments)))
-    item = {
+    item = _function(tool, arguments)
+    if tool.startswith("mcp__") and tool.count("__") >= 2:
+        namespace, _, item["name"] = tool.rpartition("__")
+        item["namespace"] = namespace
+    return item
+
+
+def _function(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "type": "function_call",
         "id": _id("fc"),
         "call_id": _id("call"),
         "name": tool,
         "arguments": json.dumps(dict(arguments)),
     }
-    if tool.startswith("mcp__") and tool.count("__") >= 2:
-        namespace, _, item["name"] = tool.rpartition("__")
-        item["namespace"] = namespace
-    return item
 
 
 def _program(tool: str, argument: object) -> str:

@@ -55,6 +55,15 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Native:
+    """One plain function call in a namespace, also for models in code mode: Codex's own agents."""
+
+    namespace: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Javascript:
     """A program for the JavaScript tool; only models in code mode have it."""
 
@@ -129,6 +138,7 @@ Action = (
     | Shell
     | Patch
     | Call
+    | Native
     | Javascript
     | Together
     | Fail
@@ -176,6 +186,11 @@ def add_file(path: str, content: str) -> Patch:
 def call(tool: str, arguments: Mapping[str, Any] | None = None) -> Call:
     """Call a tool by its name."""
     return Call(tool, arguments or {})
+
+
+def native(namespace: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Native:
+    """Call a tool of a namespace that Codex offers beside the JavaScript tool, such as `collaboration`."""
+    return Native(namespace, tool, arguments or {})
 
 
 def javascript(code: str) -> Javascript:
