@@ -19,6 +19,5 @@ fi
 ruff check --quiet --output-format concise .
 ruff format --quiet --check .
 mypy
-"$python" -m baton.cli.main policy render --check
-"$python" -m baton.tools.surface --check
+"$python" scripts/validate.py
 exec "$python" -m pytest -q -n 2 -o cache_dir="$cache/pytest" -m "$tier" "$@"
