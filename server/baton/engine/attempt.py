@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,14 +18,14 @@ from baton.codex.turn import TurnOutcome
 from baton.contract.claim import claim_schema
 from baton.contract.errors import CodexFailure
 from baton.contract.evidence import AttemptResult, CheckResult, Evidence, ScopeEvidence, TurnFailure, Usage
-from baton.contract.findings import CheckedFinding, exploration_schema
+from baton.contract.findings import exploration_schema
 from baton.contract.scope import ScopePlan
 from baton.contract.states import Enforcement, FailureClass, TaskState
 from baton.contract.tree import Capture
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.evidence import scope_evidence, shown, shown_changes, violations_of
-from baton.engine.explore import check_citations
+from baton.engine.explore import with_citations
 from baton.engine.followup import AttemptKind
 from baton.engine.isolation import Place, isolate, thread_settings, worker_profile
 from baton.engine.judge import Observed, discrepancies, judge
@@ -58,8 +57,6 @@ class Working:
     evidence: Evidence | None = None
     """What the capture showed; without checks."""
     checks: list[CheckResult] = field(default_factory=list)
-    findings: list[CheckedFinding] | None = None
-    """What an exploration cites, checked; None for any other task."""
     notices: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -274,10 +271,12 @@ def aside_folder(ctx: RunContext, task_id: str, number: int) -> Path:
 
 
 async def _verify(ctx: RunContext, work: Working) -> None:
-    assert work.evidence is not None and work.evidence.commit is not None
+    assert work.evidence is not None
     if ctx.plan.exploring is not None and not ctx.stop.asked:
-        await blocking(_check_citations, ctx, work)
+        found = parse_exploration(work.message).findings
+        work.evidence = await blocking(with_citations, ctx, work.evidence, found, work.record.worktree)
     commands = work.task.contract.verification_commands
+    assert work.evidence.commit is not None
     # A turn that failed without leaving a change has nothing that checks could speak for.
     nothing_left = work.failure is not None and not work.evidence.changes
     if ctx.stop.asked or not commands or nothing_left:
@@ -287,22 +286,6 @@ async def _verify(ctx: RunContext, work: Working) -> None:
         ctx, commands, work.evidence.commit, work.task.task_id, work.record.attempt
     )
     _step(ctx, work, "verified")
-
-
-def _check_citations(ctx: RunContext, work: Working) -> None:
-    """Compare what the worker cites with the files that it was given."""
-    assert ctx.plan.exploring is not None and work.evidence is not None
-    base, worktree = work.evidence.base, work.record.worktree
-    prefix = os.fsdecode(ctx.site.prefix).rstrip("/")
-    roots = [str(ctx.site.workspace)]
-    if worktree is not None:
-        roots.append(str(Path(worktree) / prefix))
-    found = parse_exploration(work.message).findings
-    work.findings, violations = check_citations(ctx.repo, base, ctx.plan.exploring, found, roots)
-    if violations:
-        scope = work.evidence.scope
-        scope = scope.model_copy(update={"violations": [*scope.violations, *violations]})
-        work.evidence = work.evidence.model_copy(update={"scope": scope})
 
 
 def _judge(ctx: RunContext, work: Working) -> AttemptResult:
@@ -317,7 +300,7 @@ def _judge(ctx: RunContext, work: Working) -> AttemptResult:
         violations=tuple(evidence.scope.violations),
         checks=tuple(work.checks),
         claim=report.claim,
-        findings=None if work.findings is None else tuple(work.findings),
+        findings=None if evidence.findings is None else tuple(evidence.findings),
         turn_failure=work.failure,
         cancelled=ctx.stop.reason is StopReason.CANCELLED,
         interrupted=ctx.stop.reason is StopReason.INTERRUPTED,
@@ -334,12 +317,7 @@ def _judge(ctx: RunContext, work: Working) -> AttemptResult:
         claim=report.claim,
         malformed_report=report.malformed if report.claim is None else None,
         evidence=evidence.model_copy(
-            update={
-                "checks": work.checks,
-                "findings": work.findings,
-                "discrepancies": discrepancies(seen),
-                "notices": notices,
-            }
+            update={"checks": work.checks, "discrepancies": discrepancies(seen), "notices": notices}
         ),
         route=record.route,
         usage=work.usage,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from baton.contract.calls import ExploreCall
-from baton.contract.evidence import Violation
+from baton.contract.evidence import Evidence, Violation
 from baton.contract.findings import CheckedFinding, CitationStatus, Finding
 from baton.contract.scope import ScopePlan
 from baton.contract.states import ChangeIntent, Enforcement
 from baton.contract.task import BatchCall, ContextCapsule, Task, TaskCategory
 from baton.contract.tree import show_path
 from baton.engine.citations import check_findings, cited_path
+from baton.engine.context import RunContext
 from baton.engine.plan import Exploring
 from baton.workspace.repository import PrivateRepository
 from baton.workspace.scope_visible import covers, plan_visible, read_patterns
@@ -54,7 +56,22 @@ def limit_reading(plan: ScopePlan, exploring: Exploring, cwd: Path) -> ScopePlan
     )
 
 
-def check_citations(
+def with_citations(
+    ctx: RunContext, evidence: Evidence, findings: Sequence[Finding], worktree: str | None
+) -> Evidence:
+    """The evidence with what the worker cites compared with the files that it was given."""
+    assert ctx.plan.exploring is not None
+    roots = [str(ctx.site.workspace)]
+    if worktree is not None:
+        roots.append(str(Path(worktree) / os.fsdecode(ctx.site.prefix).rstrip("/")))
+    checked, violations = _check_citations(ctx.repo, evidence.base, ctx.plan.exploring, findings, roots)
+    scope = evidence.scope
+    if violations:
+        scope = scope.model_copy(update={"violations": [*scope.violations, *violations]})
+    return evidence.model_copy(update={"findings": checked, "scope": scope})
+
+
+def _check_citations(
     repo: PrivateRepository,
     commit: str,
     exploring: Exploring,
