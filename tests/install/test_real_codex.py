@@ -52,6 +52,7 @@ def test_a_personal_installation_gives_codex_server_tools_skills_and_agents(mach
     assert "No MCP server" in machine.codex("mcp", "get", "baton", status=1)
 
 
+@pytest.mark.long
 def test_an_installation_as_a_plugin_is_codexs_own_and_goes_without_a_trace(machine: Machine) -> None:
     before = machine.config.read_bytes()
     machine.baton("install", "--plugin", "--from", str(machine.checkout))

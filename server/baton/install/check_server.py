@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import tempfile
@@ -163,7 +164,8 @@ def _try(entry: Entry, env: Mapping[str, str]) -> tuple[float, int, float]:
         return started, len(tools), time.monotonic() - began - started
     finally:
         watch.cancel()
-        child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()
         try:
             child.wait(timeout=5)
         except subprocess.TimeoutExpired:
