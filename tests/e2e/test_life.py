@@ -14,6 +14,7 @@ import pytest
 from baton.contract.errors import InvalidInput, WrongState
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
+from baton.simulate.request import Request
 from baton.simulate.script import Step, shell, stall
 from baton.simulate.workers import report
 from e2e.sim import Sim, Workspace
@@ -330,3 +331,26 @@ def _session(place: Workspace, access: str) -> Session:
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_work_done_while_the_workspace_was_moved_away_is_taken_up_once_it_is_back(
+    sim: Sim, workspace: Make
+) -> None:
+    place = workspace({"src/lines.txt": LINES})
+    away = place.path.with_name(place.path.name + "-away")
+
+    def move_away(_: Request) -> Step:
+        place.path.rename(away)
+        return shell("true")
+
+    done = report(files=["src/lines.txt"])
+    result = sim.delegate(task(place, sim.script("moved-away", FIRST, move_away, done, done)))
+    assert (result["state"], result["verdict"]) == ("interrupted", "interrupted")
+    assert result["reasons"] == [
+        f"workspace {place.path} does not exist; what was done is kept and can be resumed"
+    ]
+    away.rename(place.path)
+    sim.control(result["runId"], "resume")
+    result = sim.wait(result["runId"])
+    assert (result["verdict"], result["integration"]) == (Verdict.VERIFIED, Integration.APPLIED), result
+    assert place.read("src/lines.txt") == LINES.replace("one", "ONE")

@@ -107,7 +107,7 @@ def _take_in(house: House, run: RunRecord) -> None:
     repo = PrivateRepository.open(house.state, site, Limits(kept_bytes=policy.limits.kept_bytes), git)
     repo.remove_stale_locks(run.run_id)
     _recover_applies(house, run.run_id, repo)
-    _capture_left(house, run.run_id, repo)
+    capture_left(house, run.run_id, repo)
 
 
 def close_interrupted(house: House, run_id: str, why: str) -> None:
@@ -192,8 +192,11 @@ def _settle_applied(house: House, record: IntegrationRecord) -> None:
             house.ledger.update_task(record.run_id, name, outcome=outcome)
 
 
-def _capture_left(house: House, run_id: str, repo: PrivateRepository) -> None:
-    """Capture the work that a dead runner left in its worktrees, then give these back."""
+def capture_left(house: House, run_id: str, repo: PrivateRepository) -> None:
+    """Capture the work that a run left in its worktrees, then give these back.
+
+    A dead runner left it there, or one that could not capture it, because the workspace was gone, say.
+    """
     for worktree, owner in list(WorktreePool(repo, house.state).reserved()):
         owning_run, _, rest = owner.partition("/")
         task_id, _, number = rest.partition("/")

@@ -16,7 +16,7 @@ from baton.engine.context import RunContext, open_run
 from baton.engine.house import House
 from baton.engine.life import integrate_named, live
 from baton.engine.owner import OwnerWatch
-from baton.engine.recover import close_interrupted, recover_run
+from baton.engine.recover import capture_left, close_interrupted, recover_run
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.locks import FileLock
 from baton.ledger.records import CommandRecord, ProcessRecord
@@ -103,6 +103,7 @@ async def _live(house: House, run_id: str, stop: Stop) -> None:
     ctx = await open_run(house, run_id, stop)
     try:
         if run.state is RunState.QUEUED:
+            await anyio.to_thread.run_sync(capture_left, house, run_id, ctx.repo)
             await _while_watched(ctx, house, stop)
         await _work_off_commands(ctx)
     finally:

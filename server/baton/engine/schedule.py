@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,6 +21,8 @@ from baton.engine.route import inherited, with_route
 from baton.engine.stop import StopReason
 from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
+from baton.workspace.git import Git
+from baton.workspace.locate import locate
 
 STATE_AFTER = {
     Verdict.CANCELLED: TaskState.CANCELLED,
@@ -87,9 +90,34 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
         return
     except BatonError as error:
         # Baton's own surroundings failed this task; the others go on.
-        _rest(ctx, task, TaskState.DONE, verdict=Verdict.FAILED, reasons=[error.message])
+        if _has_worked(ctx, task):
+            why = f"{await blocking(_what_is_wrong, ctx, error)}; what was done is kept and can be resumed"
+            _rest(ctx, task, TaskState.INTERRUPTED, verdict=Verdict.INTERRUPTED, reasons=[why])
+        else:
+            _rest(ctx, task, TaskState.DONE, verdict=Verdict.FAILED, reasons=[error.message])
         return
     settle(ctx, task, result)
+
+
+def _has_worked(ctx: RunContext, task: TaskRecord) -> bool:
+    """Whether a worker was at work for the task: from then on a fault of the surroundings loses nothing."""
+    past = ctx.house.ledger.attempts(ctx.run_id, task.task_id)
+    return any(attempt.step != "planned" for attempt in past)
+
+
+def _what_is_wrong(ctx: RunContext, error: BatonError) -> str:
+    """The reason as the person knows it: a workspace that is gone shows itself by odd errors of git."""
+    workspace = ctx.run.workspace
+    try:
+        locate(Path(workspace), Git.find())
+    except BatonError as gone:
+        return gone.message
+    if ctx.base is not None:
+        try:
+            ctx.repo.tree_of(ctx.base.commit)
+        except BatonError:
+            return f"{workspace} is not on the repository any more that the run began with"
+    return error.message
 
 
 async def _carry(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptResult:
