@@ -225,3 +225,18 @@ def test_command_names_with_parentheses_and_spaces_are_read_rightly() -> None:
     stat = b"7 (a) (b c) S 3 7 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0"
     found = guard.Entry(7, stat)
     assert (found.state, found.parent, found.session, found.start) == (b"S", 3, 9, 4711)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux alone")
+def test_commands_with_an_environment_of_their_own_do_not_outlive_a_killed_guard() -> None:
+    driver = Path(__file__).with_name("lost_guard.py")
+    server = str(Path(__file__).parents[2] / "server")
+    done = subprocess.run(
+        [sys.executable, str(driver)],
+        env={**os.environ, "PYTHONPATH": server},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.split() == ["ended"], done.stderr

@@ -192,6 +192,8 @@ async def _interrupt_on_stop(ctx: RunContext, thread: WorkerThread) -> None:
 async def _quiet(work: Working, server: AppServer, thread: WorkerThread) -> None:
     """End everything the worker left running, before its tree is looked at."""
     if not server.alive:
+        # Its commands die with it, but not in the same instant: until the tree is gone they may still write.
+        await server.close()
         return
     try:
         left = await thread.clean_terminals()

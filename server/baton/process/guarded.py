@@ -15,12 +15,16 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from baton.process import guard, tree
+from baton.process.environment import WORKER_MARKER
 
 GUARD_MARKER = "BATON_GUARD"
 """Unguessable per child: finds what is left of a tree whose guard was killed."""
 
 START_SECONDS = 60.0
 """The guard needs milliseconds; a machine that needs more than this cannot work."""
+
+ORPHAN_ROUNDS = 10
+"""How often the tree of a killed guard is looked for: what is ended may set others free."""
 
 FORCE_SECONDS = guard.KILL_SECONDS + 5.0
 """What the guard has beyond the grace to end a tree before it is ended itself."""
@@ -208,14 +212,20 @@ class Guarded:
         return Ended(None, -code, leftovers=0, survivors=survivors, guard_lost=True)
 
     def _end_orphans(self) -> int:
-        """What a killed guard left: the program's session, and whoever carries this child's marker."""
-        found = set(tree.processes_with_marker(GUARD_MARKER, self._marker))
-        if self.program_pid:  # unknown when the guard was killed before it could tell
-            found.update(tree.session_members(self.program_pid))
+        """What a killed guard left: the program's session, whoever carries this child's marker, and workers'
+        commands that this process adopted. Their environment is not their program's, so they carry no mark of
+        this child; but a worker's command without a guard above it belongs to nobody any more.
+        """
         survivors: set[tree.ProcessId] = set()
-        for process in found:
-            survivors.update(tree.end_tree(process, 0.0))
-        tree.reap(process.pid for process in found)
+        for _ in range(ORPHAN_ROUNDS):
+            found = set(tree.processes_with_marker(GUARD_MARKER, self._marker))
+            if self.program_pid:  # unknown when the guard was killed before it could tell
+                found.update(tree.session_members(self.program_pid))
+            found.update(tree.adopted(WORKER_MARKER, "1"))
+            if not found:
+                break
+            survivors = {left for process in found for left in tree.end_tree(process, 0.0)}
+            tree.reap(process.pid for process in found)
         return len(survivors)
 
 

@@ -144,6 +144,16 @@ def processes_with_marker(name: str, value: str) -> tuple[ProcessId, ...]:
     return tuple(found)
 
 
+def adopted(name: str, value: str) -> tuple[ProcessId, ...]:
+    """Live direct children of this process whose environment at their start held `name=value` (Linux)."""
+    wanted = f"{name}={value}".encode()
+    return tuple(
+        ProcessId(child.pid, child.start)
+        for child in _children_of_self()
+        if child.alive and wanted in _environment(child.pid)
+    )
+
+
 def session_members(session: int) -> tuple[ProcessId, ...]:
     """Live processes of one session, the leader included (Linux; nothing elsewhere).
 

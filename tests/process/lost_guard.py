@@ -1,0 +1,45 @@
+"""Kills the guard of a program whose commands have an environment and a session of their own.
+
+Prints whether the command still lives once the child is said to have ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+
+from baton.process.child import open_child, read_lines
+from baton.process.environment import WORKER_MARKER
+from baton.process.tree import become_subreaper
+
+PROGRAM = f"""
+import subprocess, sys, time
+command = subprocess.Popen(
+    [sys.executable, "-c", "import time; time.sleep(600)"],
+    env={{"{WORKER_MARKER}": "1"}}, start_new_session=True, stdout=subprocess.DEVNULL,
+)
+print(command.pid, flush=True)
+time.sleep(600)
+"""
+
+
+async def main() -> None:
+    become_subreaper()
+    log = Path(tempfile.mkdtemp()) / "stderr"
+    child = await open_child([sys.executable, "-c", PROGRAM], cwd="/", env=dict(os.environ), stderr=log)
+    async with child:
+        command = 0
+        async for line in read_lines(child.stdout):
+            command = int(line)
+            break
+        os.kill(child.guarded.pid, signal.SIGKILL)
+        await child.wait()
+        print("alive" if Path(f"/proc/{command}").exists() else "ended")
+
+
+anyio.run(main)
