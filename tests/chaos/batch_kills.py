@@ -14,7 +14,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from baton.simulate.request import Request
 from baton.simulate.script import Step, shell
 from baton.simulate.workers import report
 from chaos._kill import Kill, Outcome
-from chaos._machine import Files
+from chaos._machine import Files, read_files
 from chaos.run_kills import run_kills, summary
 
 GRAPH = {"top": (), "left": ("top",), "right": ("top",), "join": ("left", "right"), "free": (), "lone": ()}
@@ -82,16 +83,28 @@ class BatchKill(Kill):
         return shell("; ".join(lines))
 
     def expected(self, old: Files) -> Files:
+        return self._with(old, list(GRAPH))
+
+    def state_of_workspace(self, old: Files) -> str:
+        """`part` where some of the tasks have landed, each of them whole."""
+        known = super().state_of_workspace(old)
+        if known != "half-done":
+            return known
+        now = read_files(self.workspace)
+        some = (names for count in range(1, len(GRAPH)) for names in combinations(GRAPH, count))
+        return "part" if any(now == {**self._with(old, names), **self.edits} for names in some) else known
+
+    def _with(self, old: Files, names: Sequence[str]) -> Files:
+        """The workspace with what these tasks made."""
         new = dict(old)
-        mode, text = old["src/shared.txt"]
-        new["src/shared.txt"] = (
-            mode,
-            b"\n".join([b"first worker %d" % self.number, *text.split(b"\n")[1:]]),
-        )
-        del new[f"src/old{self.number}.txt"]
-        for name in GRAPH:
+        for name in names:
             for count in range(1, self.files + 1):
                 new[f"src/{self.number}/{name}/f{count}.txt"] = (0o100644, f"{name}\n".encode())
+        if "free" in names:
+            mode, text = old["src/shared.txt"]
+            rest = text.split(b"\n")[1:]
+            new["src/shared.txt"] = (mode, b"\n".join([b"first worker %d" % self.number, *rest]))
+            del new[f"src/old{self.number}.txt"]
         return new
 
     @property
