@@ -139,3 +139,10 @@ def test_wrong_file_list_is_a_discrepancy() -> None:
 def test_false_pass_is_named_as_a_discrepancy() -> None:
     seen = Observed(REQUIRED, A, checks=FAILED, claim=claim(files=["./a.py"]))
     assert discrepancies(seen) == ["claims PASS, but the check fails: pytest"]
+
+
+def test_pass_that_names_blockers_is_a_discrepancy() -> None:
+    said = claim().model_copy(update={"blockers": ["no access to the\ndatabase"]})
+    assert discrepancies(Observed(REQUIRED, A, checks=PASSED, claim=said)) == [
+        "claims PASS, but names what blocks it: no access to the database"
+    ]

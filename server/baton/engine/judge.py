@@ -79,6 +79,11 @@ def discrepancies(seen: Observed) -> list[str]:
                 found.append(f"claims PASS, but the check fails: {check.command}")
         if not actual and seen.intent is ChangeIntent.REQUIRED:
             found.append("claims PASS, but nothing changed")
+        if seen.claim.blockers:
+            found.append(
+                "claims PASS, but names what blocks it: "
+                + _listed([" ".join(text.split()) for text in seen.claim.blockers], 3)
+            )
     return found
 
 

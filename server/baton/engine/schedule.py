@@ -91,8 +91,8 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
     except BatonError as error:
         # Baton's own surroundings failed this task; the others go on.
         if _has_worked(ctx, task):
-            why = f"{await blocking(_what_is_wrong, ctx, error)}; what was done is kept and can be resumed"
-            _rest(ctx, task, TaskState.INTERRUPTED, verdict=Verdict.INTERRUPTED, reasons=[why])
+            reason = f"{await blocking(_what_is_wrong, ctx, error)}; what was done is kept and can be resumed"
+            _rest(ctx, task, TaskState.INTERRUPTED, verdict=Verdict.INTERRUPTED, reasons=[reason])
         else:
             _rest(ctx, task, TaskState.DONE, verdict=Verdict.FAILED, reasons=[error.message])
         return
