@@ -283,11 +283,13 @@ async def _verify(ctx: RunContext, work: Working) -> None:
     nothing_left = work.failure is not None and not work.evidence.changes
     if ctx.stop.asked or not commands or nothing_left:
         return
-    ctx.house.ledger.update_task(ctx.run_id, work.task.task_id, state=TaskState.VERIFYING)
+    with ctx.house.ledger.transaction(durable=False):
+        ctx.house.ledger.update_task(ctx.run_id, work.task.task_id, state=TaskState.VERIFYING)
     work.checks = await run_checks(
         ctx, commands, work.evidence.commit, work.task.task_id, work.record.attempt
     )
-    _step(ctx, work, "verified")
+    with ctx.house.ledger.transaction(durable=False):
+        _step(ctx, work, "verified")
 
 
 def _judge(ctx: RunContext, work: Working) -> AttemptResult:

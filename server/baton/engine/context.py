@@ -61,8 +61,10 @@ class RunContext:
     def note(
         self, kind: str, task_id: str | None = None, attempt: int | None = None, **data: JsonValue
     ) -> None:
-        """Append an event to the run's record."""
-        self.house.ledger.append_event(self.run_id, kind, task_id=task_id, attempt=attempt, data=data)
+        """Append an event to the run's record: something to be told, on disk with the next thing done."""
+        self.house.ledger.append_event(
+            self.run_id, kind, task_id=task_id, attempt=attempt, data=data, durable=False
+        )
 
     def event(
         self, kind: str, task_id: str | None = None, attempt: int | None = None, **data: JsonValue

@@ -122,15 +122,16 @@ def _limits(ctx: RunContext) -> CheckLimits:
 def _record(
     ctx: RunContext, result: CheckResult, number: int, task_id: str | None, attempt: int | None
 ) -> None:
-    if result.output is not None:
-        ctx.house.ledger.refer_to_artifact(
-            ArtifactRef(
-                run_id=ctx.run_id,
-                name=f"check-{number}",
-                artifact=result.output,
-                task_id=task_id,
-                attempt=attempt,
-                size=result.output_bytes,
+    with ctx.house.ledger.transaction(durable=False):
+        if result.output is not None:
+            ctx.house.ledger.refer_to_artifact(
+                ArtifactRef(
+                    run_id=ctx.run_id,
+                    name=f"check-{number}",
+                    artifact=result.output,
+                    task_id=task_id,
+                    attempt=attempt,
+                    size=result.output_bytes,
+                )
             )
-        )
-    ctx.note("check", task_id, attempt, command=result.command, status=result.status.value)
+        ctx.note("check", task_id, attempt, command=result.command, status=result.status.value)

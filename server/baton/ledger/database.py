@@ -2,9 +2,9 @@
 
 Three connections per object: one writes, one reads (so that reading never waits for a disk), one watches for
 commits of all others, this object's own included. Every commit is on disk when it returns (WAL,
-`synchronous=FULL`). Checkpoints happen nowhere but in `maintain`, one process at a time and with the write
-lock held, so that no writer can begin the log anew under a checkpoint; who ends a run calls it, and so does a
-long writer by itself when the log has grown.
+`synchronous=FULL`), but for those that say they need not be. Checkpoints happen nowhere but in `maintain`, one
+process at a time and with the write lock held, so that no writer can begin the log anew under a checkpoint;
+who ends a run calls it, and so does a long writer by itself when the log has grown.
 """
 
 from __future__ import annotations
@@ -52,18 +52,22 @@ class Database:
         self._commits = 0
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """One write transaction, durable when the block ends, undone when it raises.
 
         Inside another one of the same thread it is part of that: durable with it, undone alone. Raises `Busy`
         after 30 s of waiting for other writers, `StateUnavailable` when disk or database cannot take it.
+
+        One that is not `durable` survives every end of a process as well, but not of the machine: it is on
+        disk with the next durable one, which never is without it. For what means nothing after that (who
+        waits for a worker, which processes run) or only tells of what follows.
         """
         with self._write_lock:
             if self._depth:
                 with self._savepoint():
                     yield self._writer
                 return
-            with said_in_one_line(self.state.database):
+            with said_in_one_line(self.state.database), self._synchronous(durable):
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._depth, self._writing_thread = 1, threading.get_ident()
                 try:
@@ -131,6 +135,18 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def _synchronous(self, durable: bool) -> Iterator[None]:
+        """Whether the commit inside is waited for on disk."""
+        if durable:
+            yield
+            return
+        self._writer.execute("PRAGMA synchronous=NORMAL")
+        try:
+            yield
+        finally:
+            self._writer.execute("PRAGMA synchronous=FULL")
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:

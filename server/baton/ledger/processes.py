@@ -9,17 +9,20 @@ from baton.ledger.tables import PROCESSES
 
 
 class Processes(Part):
-    """Process records. Whether one still lives is for `process/tree.py` to say."""
+    """Process records. Whether one still lives is for `process/tree.py` to say.
+
+    They are not durable: when the machine goes down, so do the processes.
+    """
 
     def record_process(self, process: ProcessRecord) -> int:
         """Record a started process; its id in the ledger. The start is set here unless given."""
         made = process if process.started_at else process.model_copy(update={"started_at": now()})
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             return PROCESSES.insert(db, made, skip=("process_id",))
 
     def end_process(self, process_id: int, how: str | None = None) -> None:
         """Note that it has ended; nothing when that is known already. Raises `NotFound`."""
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             old = self.process(process_id)
             if old.ended_at is None:
                 PROCESSES.update(db, old, PROCESSES.revised(old, {"ended_at": now(), "how": how}))

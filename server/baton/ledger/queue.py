@@ -11,11 +11,14 @@ from baton.ledger.tables import TICKETS
 
 
 class Queue(Part):
-    """Tickets of tasks that wait for a worker or have one. Each change is one transaction."""
+    """Tickets of tasks that wait for a worker or have one. Each change is one transaction.
+
+    None is durable: when the machine goes down, so do all who wait and work.
+    """
 
     def queue_up(self, run_id: str, task_id: str, limit: int) -> TicketRecord:
         """Queue a task, started at once when fewer than `limit` workers run and nobody is before it."""
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             ticket = TicketRecord(run_id=run_id, task_id=task_id, queued_at=now())
             number = TICKETS.insert(db, ticket, skip=("ticket",))
             self._start(number, limit)
@@ -26,7 +29,7 @@ class Queue(Part):
         # Most looks find nothing to do: they cost no write.
         if not may_start(ticket, self.tickets(), limit):
             return False
-        with self.db.transaction():
+        with self.db.transaction(durable=False):
             return self._start(ticket, limit)
 
     def tickets(self) -> list[TicketRecord]:
@@ -35,18 +38,18 @@ class Queue(Part):
 
     def drop_ticket(self, ticket: int) -> None:
         """The task needs no worker any more; nothing when the ticket is gone."""
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             db.execute("DELETE FROM tickets WHERE ticket = ?", (ticket,))
 
     def drop_tickets(self, run_id: str) -> None:
         """Drop what a run that has no runner left in the queue."""
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             db.execute("DELETE FROM tickets WHERE run_id = ?", (run_id,))
 
     def _start(self, ticket: int, limit: int) -> bool:
         if not may_start(ticket, self.tickets(), limit):
             return False
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=False) as db:
             db.execute("UPDATE tickets SET started_at = ? WHERE ticket = ?", (now(), ticket))
         return True
 

@@ -32,9 +32,12 @@ class Ledger(Runs, Stream, Processes, Queue, Retention):
         return cls(Database(state))
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Several changes as one: all of them are durable when the block ends, none when it raises."""
-        with self.db.transaction():
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """Several changes as one: all of them are durable when the block ends, none when it raises.
+
+        What is not `durable` outlives every process, but not the machine; see `Database.transaction`.
+        """
+        with self.db.transaction(durable=durable):
             yield
 
     def data_version(self) -> int:

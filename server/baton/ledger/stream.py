@@ -9,7 +9,7 @@ from baton.ledger.tables import COMMANDS, EVENTS
 
 
 class Stream(Part):
-    """Events and commands. Each change is one transaction, durable when it returns."""
+    """Events and commands. Each change is one transaction, durable when it returns unless told otherwise."""
 
     def append_event(
         self,
@@ -18,9 +18,11 @@ class Stream(Part):
         task_id: str | None = None,
         attempt: int | None = None,
         data: JsonObject | None = None,
+        *,
+        durable: bool = True,
     ) -> int:
         """Append one event; its number, greater by one than the run's last. Raises `NotFound`."""
-        with self.db.transaction() as db:
+        with self.db.transaction(durable=durable) as db:
             event = NewEvent(kind=kind, task_id=task_id, attempt=attempt, data=data or {})
             return self._write_event(db, run_id, event)
 
