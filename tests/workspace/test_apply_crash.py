@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.contract.errors import BatonError, StateUnavailable
+from baton.contract.errors import BatonError, StateUnavailable, WorkspaceMoved
 from baton.workspace import renameat
 from baton.workspace import undo as undo_module
 from baton.workspace.apply import Outcome, apply, discard_backups, recover, recover_all
@@ -335,3 +335,40 @@ def test_recovery_of_a_workspace_that_is_gone_keeps_the_journal(tmp_path: Path) 
     (tmp_path / "moved").rename(root)
     recover(folder)
     assert read_files(root) == OLD
+
+
+def test_an_edit_until_the_last_moment_stays_in_its_place_whatever_else_happens_to_the_file(
+    tmp_path: Path,
+) -> None:
+    root = make_tree(tmp_path / "tree", OLD)
+
+    def person(name: str) -> None:
+        if name == "do 0":
+            for path in ("edit", "mode", "gone/x"):
+                (root / path).write_bytes(b"an edit")
+        if name.startswith("undo"):
+            # Were the edit anywhere else by now, this would part it from its file.
+            assert (root / "edit").read_bytes() == b"an edit"
+            assert (root / "gone/x").read_bytes() == b"an edit"
+
+    with pytest.raises(WorkspaceMoved, match="was changed") as moved:
+        land(root, OLD, NEW, person)
+    assert moved.value.kept == ()
+    assert list(journals(root, None)) == []
+
+
+def test_content_that_is_set_aside_is_named_with_its_place(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "tree", OLD)
+    files = sorted(os.fsdecode(path) for path, (mode, _) in OLD.items() if mode == FILE)
+
+    def person(name: str) -> None:
+        if name == "write committed":
+            (root / "edit").write_bytes(b"written over the result")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(BatonError, match="edited meanwhile and kept"):
+        land(root, OLD, NEW, person)
+    assert (root / "edit").read_bytes() == b"written over the result"
+    (journal,) = journals(root, None)
+    assert any(slot.read_bytes() == b"old" for slot in (journal / "slots").iterdir() if slot.is_file())
+    assert {path for path in files if (root / path).exists()} == set(files)

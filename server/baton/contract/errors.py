@@ -1,5 +1,9 @@
 """The errors a person or a supervising model can meet; each reads as one line."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class BatonError(Exception):
     """Base of every expected error.
@@ -68,6 +72,11 @@ class WorkspaceMoved(BatonError):
     """
 
     code = "workspace_moved"
+
+    def __init__(self, message: str, kept: Sequence[str] = ()) -> None:
+        """`kept` are lines on content that was set aside because it was edited just then, and where it is."""
+        super().__init__(message)
+        self.kept = tuple(kept)
 
 
 class CodexFailure(BatonError):

@@ -55,6 +55,7 @@ async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
     number of checks (see `find_fit`) and held; what lands has always passed together.
     """
     tasks = in_order(tasks)
+    aside: list[str] = []
     for _ in range(TRIES):
         if ctx.stop.asked:
             return _hold(ctx, tasks, ctx.stop.detail)
@@ -70,7 +71,7 @@ async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
         if not merged.tasks:
             return _integration_of(merged)
         try:
-            return await blocking(_apply, ctx, record, merged)
+            return await blocking(_apply, ctx, record, merged, "; ".join(aside) or None)
         except WorkspaceMoved as moved:
             ctx.house.ledger.update_integration(
                 ctx.run_id,
@@ -80,10 +81,12 @@ async def integrate(ctx: RunContext, tasks: list[TaskRecord]) -> Integration:
                 event=ctx.event("integration.moved", detail=moved.message),
             )
             reason = moved.message
+            aside += moved.kept
         except BatonError as error:
             ctx.house.ledger.update_integration(ctx.run_id, record.number, step="held", detail=error.message)
             return _hold(ctx, merged.tasks, error.message)
-    return _hold(ctx, tasks, f"the workspace changed under {TRIES} tries: {reason}")
+    why = "; ".join([reason, *(line for line in aside if line not in reason)])
+    return _hold(ctx, tasks, f"the workspace changed under {TRIES} tries: {why}")
 
 
 async def _merge_onto_now(ctx: RunContext, record: IntegrationRecord, tasks: list[TaskRecord]) -> Merged:
@@ -185,7 +188,8 @@ async def _verify_together(ctx: RunContext, merged: Merged) -> list[CheckResult]
     return [*known, *await run_checks(ctx, wanted, merged.commit)]
 
 
-def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged) -> Integration:
+def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged, detail: str | None) -> Integration:
+    """`detail` is what the person must know although everything landed."""
     changes = ctx.repo.changes(merged.onto.tree, merged.tree)
     with RepositoryLock(ctx.site, timeout=LOCK_SECONDS):
         journal = new_journal(ctx.site.root, ctx.site.common_dir, ctx.run_id)
@@ -210,7 +214,8 @@ def _apply(ctx: RunContext, record: IntegrationRecord, merged: Merged) -> Integr
             for task in merged.tasks:
                 assert task.result is not None
                 changed = bool(task.result.evidence.changes)
-                _settle(ctx, task.task_id, Integration.APPLIED if changed else Integration.NOTHING, None)
+                integration = Integration.APPLIED if changed else Integration.NOTHING
+                _settle(ctx, task.task_id, integration, detail)
     return Integration.APPLIED if changes else Integration.NOTHING
 
 

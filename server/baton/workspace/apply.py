@@ -193,6 +193,7 @@ def _perform(tree: Tree, slots: int, operation: Operation) -> Seen | None:
     name = base(operation.path)
     try:
         with tree.folder(parent(operation.path)) as folder:
+            _refuse_changed(tree, folder, name, operation)
             if operation.act is Act.REPLACE:
                 exchange(slots, operation.slot, folder, name)
             elif operation.act in (Act.REMOVE, Act.REMOVE_FOLDER):
@@ -210,6 +211,15 @@ def _perform(tree: Tree, slots: int, operation: Operation) -> Seen | None:
     if operation.act is Act.REMOVE_FOLDER:
         _refuse_filled(slots, operation)
     return out
+
+
+def _refuse_changed(tree: Tree, folder: int, name: bytes, operation: Operation) -> None:
+    """The last look before a path is touched: what was edited until now never leaves its place."""
+    if operation.old is None:
+        return
+    found = tree.look_in(folder, name)
+    if found is None or not tree.same(found.entry, operation.old):
+        raise WorkspaceMoved(f"{show_path(operation.path)} was changed in the workspace")
 
 
 def _refuse_filled(slots: int, operation: Operation) -> None:
@@ -249,7 +259,8 @@ def _taken_back(
         )
     state = "; ".join(["the workspace is as it was", *(each.message for each in kept)])
     if isinstance(error, WorkspaceMoved):
-        return WorkspaceMoved(f"{error.message}; {state}")
+        aside = [each.message for each in kept if each.other is not None]
+        return WorkspaceMoved(f"{error.message}; {state}", aside)
     return ApplyFailed(f"cannot apply: {_reason(error)}; {state}")
 
 
