@@ -17,7 +17,7 @@ from baton.simulate.model_server import ScriptedModel
 from baton.simulate.request import Request
 from e2e.plugin_session import TOOL_NAMES, files_of_a_clone, script, supervise, told, tool
 
-SECONDS = 120.0
+SECONDS = 600.0
 
 CALL = tool("inspect_run", runId="none")
 

@@ -108,6 +108,7 @@ def test_without_a_fitting_python_there_is_one_line(machine: Machine, test_root:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_with_nothing_built_the_script_builds_installs_and_serves(machine: Machine) -> None:
     machine.env.pop("BATON_RUNTIME")
     door(machine)
