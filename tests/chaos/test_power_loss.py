@@ -62,9 +62,9 @@ def watched(moment: Callable[[str], None]) -> Iterator[None]:
     transaction = Database.transaction
 
     @contextlib.contextmanager
-    def committing(self: Database) -> Iterator[Any]:
+    def committing(self: Database, **options: Any) -> Iterator[Any]:
         outermost = self._depth == 0
-        with transaction(self) as db:
+        with transaction(self, **options) as db:
             yield db
         if outermost:
             moment("commit")
