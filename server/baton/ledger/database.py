@@ -2,9 +2,9 @@
 
 Three connections per object: one writes, one reads (so that reading never waits for a disk), one watches for
 commits of all others, this object's own included. Every commit is on disk when it returns (WAL,
-`synchronous=FULL`), but for those that say they need not be. Checkpoints happen nowhere but in `maintain`, one
-process at a time and with the write lock held, so that no writer can begin the log anew under a checkpoint;
-who ends a run calls it, and so does a long writer by itself when the log has grown.
+`synchronous=FULL`), but for those that say they need not be. Checkpoints happen nowhere but in `maintain`,
+one process at a time and with the write lock held, so that no writer can begin the log anew under a
+checkpoint; who ends a run calls it, and so does a long writer by itself when the log has grown.
 """
 
 from __future__ import annotations
