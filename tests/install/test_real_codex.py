@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from baton.process import tree
 from baton.simulate.model_server import ScriptedModel
 from baton.tools.catalogue import tool_specs
 from e2e.plugin_session import script, supervise
@@ -123,6 +124,8 @@ def terminal(machine: Machine, *arguments: str) -> Iterator[Callable[[], str]]:
         yield lambda: machine.run(*tmux, "capture-pane", "-p")
     finally:
         machine.run(*tmux, "kill-server")
+        # The interactive program leaves a daemon behind, which keeps its servers.
+        tree.end_processes(tree.processes_with_marker("HOME", str(machine.user)))
 
 
 @pytest.mark.long
