@@ -162,7 +162,7 @@ async def measure(files: int, rounds: int) -> dict[int, tuple[Round, Round]]:
     found: dict[int, tuple[Round, Round]] = {}
     with bench(files) as (made, model), House.open(made.env) as house:
         model.on(MARKER, worker, workers.report())
-        service = Service(house)
+        service = Service(house, keeps_spare=True)
         for count in BATCHES:
             seen = []
             for _ in range(rounds + 1):
@@ -176,7 +176,7 @@ async def measure(files: int, rounds: int) -> dict[int, tuple[Round, Round]]:
                 )
             )
             found[count] = (seen[0], later)
-        service.ownership.close()
+        service.close()
         if model.surprises:
             raise SystemExit(f"unscripted: {model.surprises}")
     return found
@@ -189,14 +189,14 @@ async def memory() -> tuple[float, float]:
         policy = house.codex_home / "baton" / "policy.toml"
         policy.parent.mkdir()
         policy.write_text(f"[concurrency]\nmax_parallel = {CROWD}\n")
-        service = Service(house)
+        service = Service(house, keeps_spare=True)
         tasks = [Task(objective=f"{STALLING}.", allowed_files=[f"w/{number}/"]) for number in range(CROWD)]
         session = Session(cwd=str(made.project))
         answer = await service.delegate_tasks(BatchCall(tasks=tasks, wait_seconds=0), session)
         await anyio.to_thread.run_sync(_await_threads, model, CROWD)
         ours = _megabytes(one.pid for one in processes_with_marker(RUN_MARKER, answer["runId"]))
         await service.control_run(ControlCall(run_id=answer["runId"], action=ControlAction.CANCEL), session)
-        service.ownership.close()
+        service.close()
         with _crowd(made) as pids:
             await anyio.to_thread.run_sync(_await_threads, model, 2 * CROWD)
             return ours, _megabytes(pids)

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from baton.contract.errors import StateUnavailable
 from baton.engine.house import House
+from baton.engine.spare import SpareRunner
 from baton.ledger.locks import FileLock
 from baton.process.environment import RUN_MARKER, WORKER_MARKER
 
 
-def start_runner(house: House, run_id: str, lock: FileLock) -> None:
-    """Start `baton-runner` for the run and hand the held run lock over to it.
+def start_runner(house: House, run_id: str, lock: FileLock, spare: SpareRunner | None = None) -> None:
+    """Start `baton-runner` for the run, or have the spare one take it, and hand the held run lock over.
 
     The runner has a session of its own and outlives this process. What it prints goes to a log in the state
     folder. Raises `StateUnavailable` when it cannot be started; the lock is released in any case.
@@ -23,26 +24,32 @@ def start_runner(house: House, run_id: str, lock: FileLock) -> None:
     log = runner_log(house, run_id)
     try:
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with log.open("ab") as output:
-            os.set_inheritable(lock.handle(), True)
-            runner = subprocess.Popen(
-                runner_argv(run_id, lock.handle()),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=house.state.root,
-                env=_environment(house, run_id),
-                start_new_session=True,
-                close_fds=True,
-                pass_fds=(lock.handle(),),
-            )
-        # It usually ends before a session does; without somebody who waits it would stay as a zombie.
-        threading.Thread(target=runner.wait, name=f"runner {run_id}", daemon=True).start()
+        if spare is None or not spare.give(run_id, lock, log):
+            spawn(house, runner_argv(run_id, lock.handle()), log, run_id, lock.handle())
     except OSError as error:
         raise StateUnavailable(f"the runner of {run_id} cannot be started: {error}") from None
     finally:
         # Our own handle; the runner's copy keeps the lock.
         lock.release()
+
+
+def spawn(house: House, argv: list[str], log: Path, run_id: str, handle: int) -> subprocess.Popen[bytes]:
+    """Start a runner's process, which inherits `handle`. Raises `OSError`."""
+    with log.open("ab") as output:
+        runner = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=house.state.root,
+            env=_environment(house, run_id),
+            start_new_session=True,
+            close_fds=True,
+            pass_fds=(handle,),
+        )
+    # It usually ends before a session does; without somebody who waits it would stay as a zombie.
+    threading.Thread(target=runner.wait, name=f"runner {runner.pid}", daemon=True).start()
+    return runner
 
 
 def runner_argv(run_id: str, handle: int) -> list[str]:

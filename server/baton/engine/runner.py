@@ -17,6 +17,7 @@ from baton.engine.house import House
 from baton.engine.life import integrate_named, live
 from baton.engine.owner import OwnerWatch
 from baton.engine.recover import capture_left, close_interrupted, recover_run
+from baton.engine.spare import WAIT_OPTION, await_run
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.locks import FileLock
 from baton.ledger.records import CommandRecord, ProcessRecord
@@ -37,12 +38,17 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     arguments = sys.argv[1:]
     if len(arguments) not in (1, 2):
-        sys.stderr.write("usage: baton-runner RUN [LOCK-HANDLE]\n")
+        sys.stderr.write(f"usage: baton-runner RUN [LOCK-HANDLE], or {WAIT_OPTION} SOCKET-HANDLE\n")
         raise SystemExit(2)
     hold_own_environment()
-    handle = int(arguments[1]) if len(arguments) == 2 else None
+    run_id, handle = arguments[0], int(arguments[1]) if len(arguments) == 2 else None
+    if run_id == WAIT_OPTION and handle is not None:
+        given = await_run(handle)
+        if given is None:
+            raise SystemExit(0)
+        run_id, handle = given
     try:
-        raise SystemExit(anyio.run(_run, arguments[0], handle))
+        raise SystemExit(anyio.run(_run, run_id, handle))
     except BatonError as error:
         sys.stderr.write(f"baton-runner: {error.message}\n")
         raise SystemExit(1) from None

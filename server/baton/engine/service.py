@@ -20,6 +20,7 @@ from baton.engine.owner import Ownership
 from baton.engine.plan import Exploring
 from baton.engine.present import present_run
 from baton.engine.recover import recover_all
+from baton.engine.spare import SpareRunner
 from baton.engine.steer import steer
 from baton.ledger.locks import FileLock
 
@@ -30,15 +31,21 @@ RECOVERY_INTERVAL = 30.0
 class Service:
     """One session's door to the engine. It owns the runs it waits for until it is closed or dies."""
 
-    def __init__(self, house: House | None = None) -> None:
-        """Open the house that the environment names, unless one is given. Raises `StateUnavailable`."""
+    def __init__(self, house: House | None = None, *, keeps_spare: bool = False) -> None:
+        """Open the house that the environment names, unless one is given. Raises `StateUnavailable`.
+
+        With `keeps_spare` a runner is kept ready once a run has ended, for a session that may have more.
+        """
         self.house = house or House.open()
+        self.spare = SpareRunner(self.house) if keeps_spare else None
         self.ownership = Ownership(self.house.state)
         self._recovered_at: float | None = None
 
     def close(self) -> None:
         """Give up what this session owns; runs that nobody else owns stop and are kept."""
         self.ownership.close()
+        if self.spare is not None:
+            self.spare.close()
         self.house.close()
 
     async def delegate_task(self, call: TaskCall, session: Session) -> dict[str, Any]:
@@ -114,7 +121,7 @@ class Service:
             lock.release()
             self.ownership.drop(run_id)
             raise
-        start_runner(self.house, run_id, lock)
+        start_runner(self.house, run_id, lock, self.spare)
         return run_id
 
     async def _wait(self, run_id: str, seconds: float) -> dict[str, Any]:
@@ -131,6 +138,8 @@ class Service:
             await self._recover(every=2.0)
         if ledger.run(run_id).state.at_rest:
             self.ownership.drop(run_id)
+            if self.spare is not None:
+                await blocking(self.spare.prepare)
         return self._shown(run_id)
 
     def _shown(self, run_id: str) -> dict[str, Any]:

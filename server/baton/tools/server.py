@@ -162,7 +162,7 @@ def _engine_service() -> Service:
     # Imported here: listing tools and reading schemas need none of the engine.
     from baton.engine.service import Service as EngineService
 
-    return EngineService()
+    return EngineService(keeps_spare=True)
 
 
 if __name__ == "__main__":
