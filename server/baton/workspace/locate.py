@@ -54,7 +54,7 @@ def locate(workspace: Path, git: Git) -> Site:
     try:
         real = workspace.resolve(strict=True)
     except ValueError:
-        raise InvalidInput(f"workspace {ascii(str(workspace))} cannot be a path") from None
+        raise InvalidInput(f"workspace {str(workspace)!a} cannot be a path") from None
     except (OSError, RuntimeError):
         raise InvalidInput(f"workspace {workspace} does not exist") from None
     if not real.is_dir():
