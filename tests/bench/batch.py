@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,6 @@ import anyio
 import psutil
 from _report import parser, report
 from task import Bench, bench
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
 from baton.codex.appserver import AppServer
 from baton.codex.settings import ThreadSettings
