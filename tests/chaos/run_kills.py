@@ -101,7 +101,15 @@ def main() -> None:
     options = parser.parse_args()
     began = time.monotonic()
 
+    told: list[Outcome] = []
+
     def tell(outcome: Outcome) -> None:
+        told.append(outcome)
+        if len(told) % 50 == 0:
+            print(
+                f"{len(told)} runs, {sum(not one.clean for one in told)} of them not as they must be",
+                flush=True,
+            )
         if options.show or not outcome.clean:
             print(outcome, flush=True)
             if not outcome.clean:
