@@ -19,7 +19,7 @@ def quiet(_: Outcome) -> None:
 
 
 @pytest.mark.codex
-@pytest.mark.parametrize("kills", [6, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("kills", [3, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
 def test_a_kill_at_any_step_loses_nothing_and_the_run_comes_to_the_same_end(kills: int) -> None:
     outcomes = run_kills(kills, f"test {kills}", 2, quiet)
     assert len(outcomes) == kills
@@ -33,7 +33,7 @@ def rounds_of_edits(rounds: int, seed: str) -> list[Round]:
 
 
 @pytest.mark.parametrize(
-    "rounds", [10, pytest.param(150, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
+    "rounds", [5, pytest.param(150, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
 )
 def test_no_edit_is_lost_while_results_are_brought_in(rounds: int) -> None:
     found = rounds_of_edits(rounds, f"test {rounds}")
@@ -50,7 +50,7 @@ def test_no_edit_is_lost_during_whole_runs_with_the_real_codex() -> None:
     assert [one for one in found if not one.clean] == []
 
 
-@pytest.mark.parametrize("rounds", [6, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("rounds", [3, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
 def test_of_two_sessions_that_land_at_once_no_update_is_lost(rounds: int) -> None:
     with throw_away_folder("s-") as root:
         played = play(rounds, "test", root, show=False)
@@ -59,7 +59,7 @@ def test_of_two_sessions_that_land_at_once_no_update_is_lost(rounds: int) -> Non
 
 
 @pytest.mark.codex
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("kills", [pytest.param(40, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
 def test_a_kill_at_any_step_of_a_batch_loses_nothing_and_it_comes_to_the_same_end(kills: int) -> None:
     outcomes = run_kills(kills, f"batch {kills}", 2, quiet, kind=BatchKill)
     assert len(outcomes) == kills

@@ -129,6 +129,8 @@ def recovered(copies: Copies, judge: Kill, run_id: str, old: Files, copy: Path, 
     return [f"{copy.name}: {fault}" for fault in (*outcome.lost, *outcome.orphans, *outcome.stuck)]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_whatever_a_power_loss_leaves_is_old_or_new_and_nothing_captured_is_lost() -> None:
     with copied_run() as (copies, judge, run_id, old):
         assert len(copies.taken) > 40
