@@ -11,6 +11,7 @@ against 16 `codex exec` processes at work. The printed lines tell apart a first 
 
 from __future__ import annotations
 
+import contextlib
 import re
 import statistics
 import subprocess
@@ -231,8 +232,10 @@ def _megabytes(pids: Iterator[int] | list[int]) -> float:
         everyone |= {pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))}
     total = 0
     for pid in everyone:
-        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-        total += int(found[1]) if found else 0
+        with contextlib.suppress(OSError):  # a short-lived one, gone already
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            found = re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)
+            total += int(found[1]) if found else 0
     return total / 1024
 
 
