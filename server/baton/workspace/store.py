@@ -120,12 +120,19 @@ class PrivateGit:
     def commit_tree(self, tree: str, parents: Iterable[str], message: str) -> str:
         """Record a tree as a commit of Baton's, durably."""
         who = f"Baton <baton@localhost> {int(time.time())} +0000"
-        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        lines = [f"tree {tree}", *(f"parent {self._commit_named(parent)}" for parent in parents)]
         lines += [f"author {who}", f"committer {who}", "", message]
         with _writing(self.path):
             commit = write_object(self.store, "commit", "\n".join(lines).encode(), self.site.object_format)
         _remember(self.path, commit, tree)
         return commit
+
+    def _commit_named(self, name: str) -> str:
+        """The id of a commit given by id or ref: what stands in a commit is never checked by git."""
+        found = name if is_oid(name) else self.resolve(name)
+        if found is None:
+            raise StateUnavailable(f"{self.path} has no commit {name}")
+        return found
 
     def fetch_command(self, ref: str) -> str:
         """What a person types in their repository to get a result as FETCH_HEAD, or here to look at it."""
