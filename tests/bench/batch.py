@@ -16,7 +16,7 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,13 +155,13 @@ def worktrees(made: Bench, count: int) -> float:
     return seconds
 
 
-async def measure(files: int, rounds: int) -> dict[int, tuple[Round, Round]]:
+async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, tuple[Round, Round]]:
     """By size of the batch: the first run of all, or of its size, and the median of later ones."""
     found: dict[int, tuple[Round, Round]] = {}
     with bench(files) as (made, model), House.open(made.env) as house:
         model.on(MARKER, worker, workers.report())
         service = Service(house, keeps_spare=True)
-        for count in BATCHES:
+        for count in batches:
             seen = []
             for _ in range(rounds + 1):
                 whole = await batch(service, made.project, count)
@@ -251,11 +251,12 @@ def main() -> None:
     arguments = parser("What a batch costs over its workers.")
     arguments.add_argument("--rounds", type=int, default=5, help="later runs of each kind and size (5)")
     arguments.add_argument("--files", type=int, action="append", help="files of the project (50 and 20000)")
+    arguments.add_argument("--tasks", type=int, action="append", help="tasks of a batch (1, 4, 12, 48)")
     options = arguments.parse_args()
     per_task: dict[str, dict[str, float]] = {}
     ratios: dict[str, dict[str, float]] = {}
     for files in options.files or SIZES:
-        found = anyio.run(measure, files, options.rounds)
+        found = anyio.run(measure, files, options.tasks or BATCHES, options.rounds)
         for count, (first, later) in found.items():
             print(f"{files} files, {count} tasks: {_told(count, first, later)}")
         per_task[str(files)] = {
