@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ from baton.workspace.journal_place import journals
 from baton.workspace.locate import locate
 from baton.workspace.pool import reserved_by
 from baton.workspace.reopen import reopen
-from chaos._machine import Files, Machine, control_run, read_files, wait_run
+from chaos._machine import Files, Machine, control_run, end_session, read_files, wait_run
 
 PROJECT = {
     "src/shared.txt": "first\n" + "middle\n" * 8 + "last\n",
@@ -129,10 +130,10 @@ class Kill:
                 self._await_moment(watching.house.ledger, run_id)
                 if not early:
                     self._person_meanwhile()
-                self._strike(run_id, session.pid)
+                self._strike(run_id, session)
         finally:
             if self.outcome.killed in ("session", "runner"):
-                session.kill()
+                end_session(session)
         try:
             self._afterwards(run_id, old)
         finally:
@@ -230,10 +231,12 @@ class Kill:
                 return
             time.sleep(0.001)
 
-    def _strike(self, run_id: str, session: int | None) -> None:
+    def _strike(self, run_id: str, session: BaseProcess) -> None:
         until = time.monotonic() + 0.5
         while True:
-            pids = [session] if self.outcome.target == "session" else parts_of(run_id)[self.outcome.target]
+            pids = parts_of(run_id)[self.outcome.target]
+            if self.outcome.target == "session" and session.is_alive() and session.pid:
+                pids = [session.pid]
             if pids or time.monotonic() > until:
                 break
         if not pids:
@@ -241,7 +244,7 @@ class Kill:
             self.outcome.target, pids = "runner", parts_of(run_id)["runner"]
         for pid in self.random.sample(pids, 1) if pids else ():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid or 0, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
                 self.outcome.killed = self.outcome.target
 
     # -- afterwards --------------------------------------------------------------------------------

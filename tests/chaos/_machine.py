@@ -112,6 +112,12 @@ class Machine:
         return process
 
 
+def end_session(session: BaseProcess) -> None:
+    """SIGKILL, unless it has ended: its number may belong to somebody else by now."""
+    if session.is_alive():
+        session.kill()
+
+
 def wait_run(service: Service, run_id: str, seconds: int = 60) -> dict[str, Any]:
     """`wait_run` from a session of this process."""
     return anyio.run(service.wait_run, WaitCall(run_id=run_id, wait_seconds=seconds), Session())
