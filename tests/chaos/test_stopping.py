@@ -42,7 +42,7 @@ from chaos._machine import (
     wait_run,
 )
 
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.long]
 
 FILES = {"src/a.txt": "old\n", "notes.txt": "mine\n"}
 
