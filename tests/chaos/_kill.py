@@ -253,6 +253,9 @@ class Kill:
         if self.outcome.killed == "runner":
             _until(lambda: not parts_of(run_id)["runner"])
         with self.machine.service() as service:
+            if self.outcome.killed == "runner":
+                # A process that is dying has no environment any more, but may still have its lock.
+                _until(lambda: not is_held(service.house.state.run_lock(run_id)))
             takes_over = self.random.random() < 0.5
             if self.outcome.killed != "runner" and (self.outcome.killed != "session" or takes_over):
                 wait_run(service, run_id)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 
+from baton.process import guard
 from baton.process.child import open_child, read_lines
 from baton.process.environment import WORKER_MARKER
 from baton.process.tree import become_subreaper
@@ -39,7 +40,8 @@ async def main() -> None:
             break
         os.kill(child.guarded.pid, signal.SIGKILL)
         await child.wait()
-        print("alive" if Path(f"/proc/{command}").exists() else "ended")
+        found = guard.entry(command)
+        print("alive" if found is not None and found.alive else "ended")
 
 
 anyio.run(main)

@@ -15,6 +15,7 @@ from anyio.abc import ByteReceiveStream
 
 from baton.process import tree
 from baton.process.child import open_child, read_lines, run
+from baton.process.environment import WORKER_MARKER
 from process.stubborn import Stubborn, wait_until_gone
 
 pytestmark = pytest.mark.anyio
@@ -150,6 +151,20 @@ async def test_killed_guard_leaves_nothing_behind(stubborn: Stubborn, env: dict[
     assert ended.guard_lost
     assert ended.survivors == 0
     wait_until_gone(started)
+
+
+async def test_killed_guard_does_not_take_other_children_with_it(
+    env: dict[str, str], test_root: Path
+) -> None:
+    marked = {**env, WORKER_MARKER: "1"}
+    async with (
+        await open_child(["cat"], cwd="/", env=marked, stderr=test_root / "one") as one,
+        await open_child(["cat"], cwd="/", env=marked, stderr=test_root / "other") as other,
+    ):
+        os.kill(one.pid, signal.SIGKILL)
+        assert (await one.wait()).guard_lost
+        await other.stdin.send(b"still here\n")
+        assert await other.stdout.receive() == b"still here\n"
 
 
 async def test_guard_killed_before_it_could_tell_anything_is_an_error_and_hurts_nobody(

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ START_SECONDS = 60.0
 
 ORPHAN_ROUNDS = 10
 """How often the tree of a killed guard is looked for: what is ended may set others free."""
+
+ORPHAN_PAUSE = 0.02
+"""Seconds before a tree in which nothing is found is looked at once more."""
 
 FORCE_SECONDS = guard.KILL_SECONDS + 5.0
 """What the guard has beyond the grace to end a tree before it is ended itself."""
@@ -217,13 +221,20 @@ class Guarded:
         this child; but a worker's command without a guard above it belongs to nobody any more.
         """
         survivors: set[tree.ProcessId] = set()
+        quiet = False
         for _ in range(ORPHAN_ROUNDS):
             found = set(tree.processes_with_marker(GUARD_MARKER, self._marker))
             if self.program_pid:  # unknown when the guard was killed before it could tell
                 found.update(tree.session_members(self.program_pid))
             found.update(tree.adopted(WORKER_MARKER, "1"))
             if not found:
-                break
+                if quiet:
+                    break
+                # One that is just dying shows neither itself nor yet whom it leaves behind.
+                quiet = True
+                time.sleep(ORPHAN_PAUSE)
+                continue
+            quiet = False
             survivors = {left for process in found for left in tree.end_tree(process, 0.0)}
             tree.reap(process.pid for process in found)
         return len(survivors)

@@ -145,12 +145,15 @@ def processes_with_marker(name: str, value: str) -> tuple[ProcessId, ...]:
 
 
 def adopted(name: str, value: str) -> tuple[ProcessId, ...]:
-    """Live direct children of this process whose environment at their start held `name=value` (Linux)."""
+    """Live direct children whose environment at their start held `name=value`, without guards (Linux).
+
+    A guard is a child by birth, with a tree of its own to end; what is left are orphans of others.
+    """
     wanted = f"{name}={value}".encode()
     return tuple(
         ProcessId(child.pid, child.start)
         for child in _children_of_self()
-        if child.alive and wanted in _environment(child.pid)
+        if child.alive and wanted in _environment(child.pid) and not _is_guard(child.pid)
     )
 
 
@@ -239,6 +242,13 @@ def _environment(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return []  # another user's, or gone
+
+
+def _is_guard(pid: int) -> bool:
+    try:
+        return os.fsencode(guard.__file__) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def _has(process: psutil.Process, name: str, value: str) -> bool:
