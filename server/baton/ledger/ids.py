@@ -1,4 +1,4 @@
-"""Ids of runs: short enough to type, too many to guess or to collide."""
+"""Ids of runs and pools: short enough to type, too many to guess or to collide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 def new_run_id() -> str:
     """A fresh id: `r` and 8 characters of a-z and 2-7 (40 random bits)."""
     return "r" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
+
+
+def new_pool_id() -> str:
+    """A fresh id of a pool: `p`, otherwise as a run's."""
+    return "p" + new_run_id()[1:]
 
 
 def is_run_id(text: str) -> bool:

@@ -117,7 +117,58 @@ def m004_spared(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN spared INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets, m004_spared)
+def m005_pools(db: sqlite3.Connection) -> None:
+    """Pools, their jobs, attempts, processes and artifacts."""
+    db.execute(
+        """CREATE TABLE pools (
+            pool_id TEXT PRIMARY KEY, jobs_file BLOB NOT NULL, run_dir BLOB NOT NULL, state TEXT NOT NULL,
+            settings TEXT NOT NULL, live TEXT NOT NULL, note TEXT, asked TEXT,
+            created_at REAL NOT NULL, updated_at REAL NOT NULL, began_at REAL, ended_at REAL
+        )"""
+    )
+    db.execute(
+        """CREATE TABLE pool_jobs (
+            pool_id TEXT NOT NULL REFERENCES pools ON DELETE CASCADE, job_id TEXT NOT NULL,
+            position INTEGER NOT NULL, fingerprint TEXT NOT NULL, writes INTEGER NOT NULL,
+            safe_retry INTEGER NOT NULL, state TEXT NOT NULL, named INTEGER NOT NULL,
+            attempts INTEGER NOT NULL, reason TEXT, failure_class TEXT, thread_id TEXT,
+            output TEXT, output_bytes INTEGER, tokens INTEGER, updated_at REAL NOT NULL, ended_at REAL,
+            PRIMARY KEY (pool_id, job_id)
+        ) WITHOUT ROWID"""
+    )
+    # Counting by state is what `status` does: it reads this index alone.
+    db.execute("CREATE INDEX pool_jobs_state ON pool_jobs (pool_id, state, position)")
+    db.execute("CREATE INDEX pool_jobs_fingerprint ON pool_jobs (fingerprint)")
+    db.execute(
+        """CREATE TABLE pool_attempts (
+            pool_id TEXT NOT NULL, job_id TEXT NOT NULL, attempt INTEGER NOT NULL, backend TEXT NOT NULL,
+            state TEXT NOT NULL, thread_id TEXT, resumed INTEGER NOT NULL, route TEXT,
+            attested INTEGER NOT NULL, failure_class TEXT, message TEXT, usage TEXT, checks TEXT NOT NULL,
+            notices TEXT NOT NULL, output TEXT, output_bytes INTEGER, log TEXT, run_id TEXT,
+            started_at REAL NOT NULL, ended_at REAL,
+            PRIMARY KEY (pool_id, job_id, attempt),
+            FOREIGN KEY (pool_id, job_id) REFERENCES pool_jobs ON DELETE CASCADE
+        ) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX pool_attempts_open ON pool_attempts (pool_id) WHERE ended_at IS NULL")
+    db.execute(
+        """CREATE TABLE pool_processes (
+            process_id INTEGER PRIMARY KEY AUTOINCREMENT,
+            pool_id TEXT NOT NULL REFERENCES pools ON DELETE CASCADE, kind TEXT NOT NULL,
+            pid INTEGER NOT NULL, start_time INTEGER NOT NULL, boot_id TEXT NOT NULL, ended_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX pool_processes_open ON pool_processes (pool_id) WHERE ended_at IS NULL")
+    db.execute(
+        """CREATE TABLE pool_artifacts (
+            artifact TEXT NOT NULL, pool_id TEXT NOT NULL REFERENCES pools ON DELETE CASCADE,
+            size INTEGER NOT NULL, PRIMARY KEY (artifact, pool_id)
+        ) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX pool_artifacts_pool ON pool_artifacts (pool_id)")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets, m004_spared, m005_pools)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

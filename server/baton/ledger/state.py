@@ -92,6 +92,14 @@ class StateFolder:
         """The lock that waiting sessions hold, shared: held means that somebody waits for the run."""
         return self.locks / f"owner-{run_id}.lock"
 
+    def pool_lock(self, pool_id: str) -> Path:
+        """The lock that the process working off a pool holds for life."""
+        return self.locks / f"pool-{pool_id}.lock"
+
+    def pool_folder(self, pool_id: str) -> Path:
+        """Where the logs of a pool's attempts are."""
+        return self.root / "pools" / pool_id
+
     @property
     def maintenance_lock(self) -> Path:
         return self.locks / "maintenance.lock"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from baton.ledger.database import Database
+from baton.ledger.pools import Pools
 from baton.ledger.processes import Processes
 from baton.ledger.queue import Queue
 from baton.ledger.retention import Retention
@@ -15,7 +16,7 @@ from baton.ledger.state import StateFolder
 from baton.ledger.stream import Stream
 
 
-class Ledger(Runs, Stream, Processes, Queue, Retention):
+class Ledger(Runs, Stream, Processes, Queue, Retention, Pools):
     """One process's door to the ledger. Safe to use from several threads; to be closed.
 
     Any method may raise `StateUnavailable` (disk full, read-only, damaged) and, when another process writes

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from baton.contract.errors import StateUnavailable
+from baton.ledger.pool_records import PoolAttemptRecord, PoolJobRecord, PoolProcessRecord, PoolRecord
 from baton.ledger.records import (
     ArtifactRef,
     AttemptRecord,
@@ -167,3 +168,14 @@ COMMANDS = Table("commands", CommandRecord, ("command_id",), frozenset({"args", 
 PROCESSES = Table("processes", ProcessRecord, ("process_id",))
 TICKETS = Table("tickets", TicketRecord, ("ticket",))
 ARTIFACT_REFS = Table("artifact_refs", ArtifactRef, ("run_id", "name"))
+POOLS = Table(
+    "pools", PoolRecord, ("pool_id",), frozenset({"settings", "live"}), frozenset({"jobs_file", "run_dir"})
+)
+POOL_JOBS = Table("pool_jobs", PoolJobRecord, ("pool_id", "job_id"))
+POOL_ATTEMPTS = Table(
+    "pool_attempts",
+    PoolAttemptRecord,
+    ("pool_id", "job_id", "attempt"),
+    frozenset({"route", "usage", "checks", "notices"}),
+)
+POOL_PROCESSES = Table("pool_processes", PoolProcessRecord, ("process_id",))
