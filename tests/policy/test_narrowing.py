@@ -41,6 +41,7 @@ ORDER = ("a", "b", "c", "d")
         "[checks]\nunsandboxed = [['make']]",
         "[enforcement]\nrequire_prevention = true",
         "[dependencies]\nmode = 'none'\nfolders = ['.venv']",
+        "[pool]\nmode = 'conservative'\nretries = 0\nbackoff_seconds = 3.0",
     ],
 )
 def test_project_may_narrow(
@@ -78,6 +79,16 @@ def test_project_may_narrow(
         ("[routing]\ndefault_role = 'sol-specialist'", "routing.default_role", "only the person's"),
         ("[limits]\nkept_bytes = 0", "limits.kept_bytes", "only the person's"),
         ("[retention]\ndays = 1", "retention.days", "only the person's"),
+        ("[pool]\nmode = 'large'", "pool.mode", 'one of "balanced", "conservative"'),
+        ("[pool]\nbackoff_seconds = 0.0", "pool.backoff_seconds", "at least 2"),
+        ("[pool]\nbackend = 'exec'", "pool.backend", 'one of "app-server"'),
+        (
+            "[pool]\nallow_disjoint_parallel_writers = true",
+            "pool.allow_disjoint_parallel_writers",
+            "one of false",
+        ),
+        ("[pool]\nrun_root = '/tmp'", "pool.run_root", "only the person's"),
+        ("[pool.modes]\nlarge = 64", "pool.modes.large", "at most 8"),
         (
             "[tiers.mine]\nfamily = 'x'\nresolve = 'latest'\npinned = 'y'\ndefault_effort = 'low'",
             "tiers.mine",

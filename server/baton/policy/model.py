@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Strin
 from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
 from baton.contract.states import ChangeIntent
-from baton.policy.narrowing import FIXED, MAX, SUBSET, ordered
+from baton.policy.narrowing import FIXED, MAX, MIN, SUBSET, ordered
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -34,6 +34,12 @@ def _folder_name(value: str) -> str:
     return value
 
 
+def _path(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("must be the path of a folder")
+    return value
+
+
 # Strict everywhere, so that "4" is not silently read as 4; TOML has arrays only, hence lax tuples and enums.
 _LOOSE = Strict(False)
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
@@ -47,6 +53,8 @@ VariableNames = Annotated[tuple[VariableName, ...], _LOOSE, AfterValidator(_uniq
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\*?\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")]
 FolderName = Annotated[str, AfterValidator(_folder_name)]
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], _LOOSE, Field(min_length=1)]
+
+FolderPath = Annotated[str, Field(max_length=1000), AfterValidator(_path)]
 
 LOWER_EFFORT = ordered(*reversed(EFFORTS))
 
@@ -233,6 +241,49 @@ class Retention(Section):
     """Size of all kept results together; beyond it the oldest go first."""
 
 
+class PoolModes(Section):
+    """Jobs at once in each mode of a pool."""
+
+    conservative: Annotated[Count, MAX]
+    """Small work, or a login with little left."""
+    balanced: Annotated[Count, MAX]
+    """The usual."""
+    large: Annotated[Count, MAX]
+    """Many independent jobs; also the most that a project's `orchestration.toml` may ask for."""
+
+
+class PoolRules(Section):
+    """How `baton pool` runs a job file. Flags of the command win over all of it."""
+
+    mode: Annotated[
+        Literal["conservative", "balanced", "large"], ordered("large", "balanced", "conservative")
+    ]
+    """Which of the modes below says how many jobs run at once."""
+    modes: PoolModes
+    write_concurrency: Annotated[Count, MAX]
+    """Writers at once; more than one only with the next key."""
+    allow_disjoint_parallel_writers: Annotated[bool, ordered(True, False)]
+    """Let writers run at once whose scopes are disjoint; each must declare one."""
+    timeout_seconds: Annotated[Seconds, MAX]
+    """For one attempt of a job that names no time of its own."""
+    total_seconds: Annotated[Seconds, MAX]
+    """For one invocation of the command; what is left then is resumed by the next."""
+    retries: Annotated[Annotated[int, Field(ge=0, le=100)], MAX]
+    """Further attempts of a job that may be run again."""
+    backoff_seconds: Annotated[Annotated[float, Field(ge=0, le=3600)], MIN]
+    """Before the first of them; doubled for each further one."""
+    pause_seconds: Annotated[Seconds, MAX]
+    """The longest pause that a limited service is waited for; beyond it the pool stops, resumable."""
+    breaker_failures: Annotated[Count, MAX]
+    """So many failures of one class in a row stop the pool."""
+    token_budget: Annotated[Annotated[int, Field(ge=0, le=10**15)], FIXED]
+    """Tokens that one pool may use over all its invocations; 0 sets no limit."""
+    backend: Annotated[Literal["app-server", "exec"], ordered("exec", "app-server")]
+    """`app-server` attests the effective route; `exec` runs `codex exec`, whose route is only requested."""
+    run_root: Annotated[FolderPath, FIXED]
+    """Where pools keep their run directories, relative to the project."""
+
+
 class Policy(Section):
     """Baton's policy. A person's file and a project's name only the keys that they change."""
 
@@ -253,6 +304,7 @@ class Policy(Section):
     dependencies: Dependencies
     checks: Checks
     retention: Retention
+    pool: PoolRules
     prices: Annotated[dict[Slug, Price], FIXED]
     """Prices by model; a model that is not here has an unknown cost."""
 

@@ -69,6 +69,7 @@ class Narrowing:
 
 FIXED = Narrowing(Rule.FIXED)
 MAX = Narrowing(Rule.MAX)
+MIN = Narrowing(Rule.MIN)
 SUBSET = Narrowing(Rule.SUBSET)
 
 
