@@ -1,0 +1,1 @@
+"""One file for each agent command line, behind one small protocol."""
