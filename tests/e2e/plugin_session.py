@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -217,6 +220,20 @@ def answers(model: ScriptedModel, marker: str, number: int = -1) -> list[Answer]
 def requests_of(model: ScriptedModel, marker: str) -> list[Request]:
     """Every model request of the session or worker whose first input contains `marker`."""
     return [request for request in model.requests if marker in request.text]
+
+
+def wait_for_state(installed: Installed, state: str, seconds: float = 30.0) -> str:
+    """The only run, once it is in `state`; the database is read as it lies there."""
+    until = time.monotonic() + seconds
+    seen: list[tuple[str, str]] = []
+    while time.monotonic() < until:
+        with sqlite3.connect(f"file:{installed.state}/baton.sqlite3?mode=ro", uri=True) as database:
+            seen = database.execute("select run_id, state from runs").fetchall()
+        database.close()
+        if seen and seen[0][1] == state:
+            return seen[0][0]
+        threading.Event().wait(0.05)
+    raise AssertionError(f"the run is not {state} after {seconds:g} s: {seen}")
 
 
 def _own_python(path: Path, server: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import threading
 import time
@@ -34,6 +33,7 @@ from e2e.plugin_session import (
     supervise,
     told,
     tool,
+    wait_for_state,
 )
 
 pytestmark = pytest.mark.codex
@@ -290,17 +290,3 @@ def wait_until_nobody_owns_it(installed: Installed, seconds: float = 30.0) -> No
     while is_held(lock):
         assert time.monotonic() < until, "the server outlives its session"
         threading.Event().wait(0.02)
-
-
-def wait_for_state(installed: Installed, state: str, seconds: float = 30.0) -> str:
-    """The only run, once it is in `state`; the database is read as it lies there."""
-    until = time.monotonic() + seconds
-    seen: list[tuple[str, str]] = []
-    while time.monotonic() < until:
-        with sqlite3.connect(f"file:{installed.state}/baton.sqlite3?mode=ro", uri=True) as database:
-            seen = database.execute("select run_id, state from runs").fetchall()
-        database.close()
-        if seen and seen[0][1] == state:
-            return seen[0][0]
-        threading.Event().wait(0.05)
-    raise AssertionError(f"the run is not {state} after {seconds:g} s: {seen}")
