@@ -67,12 +67,12 @@ def read_own_layer(name: LayerName, file: Path) -> Layer | None:
     return _layer(Origin(name, file), descriptor, PERSON_LIMIT)
 
 
-def read_project_layer(project: Path) -> Layer | None:
+def read_project_layer(project: Path, relative: Path = PROJECT_FILE) -> Layer | None:
     """The file of a project (an absolute folder); None when there is none. It never leads out of the project.
 
     Links inside the project are followed, others refused with `InvalidInput`, as is all that cannot be read.
     """
-    file = project / PROJECT_FILE
+    file = project / relative
     try:
         if not project.is_dir():
             raise InvalidInput(f"{project}: no such folder")
