@@ -11,7 +11,8 @@ import pytest
 
 from baton.contract.claim import Claim, ClaimStatus
 from baton.simulate import workers
-from baton.simulate.model_server import ScriptedModel, TokenUsage
+from baton.simulate.answer import TokenUsage
+from baton.simulate.model_server import ScriptedModel
 from baton.simulate.request import Request
 from baton.simulate.script import (
     Step,

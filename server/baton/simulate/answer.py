@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from baton.simulate.request import Request
@@ -21,6 +22,29 @@ from baton.simulate.script import (
 )
 
 _numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class TokenUsage:
+    """Tokens that each completed answer reports."""
+
+    input_tokens: int = 1200
+    cached_tokens: int = 200
+    output_tokens: int = 80
+    reasoning_tokens: int = 16
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "input_tokens": self.input_tokens,
+            "input_tokens_details": {"cached_tokens": self.cached_tokens},
+            "output_tokens": self.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
+            "total_tokens": self.total_tokens,
+        }
 
 
 def items(step: Action, request: Request) -> list[dict[str, Any]]:

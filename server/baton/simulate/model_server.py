@@ -9,32 +9,10 @@ from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from baton.simulate.answer import TokenUsage
 from baton.simulate.request import Request
 from baton.simulate.script import Action, Drop, Fail, FailStream, Step, fail
 from baton.simulate.wire import Handler
-
-
-@dataclass(frozen=True)
-class TokenUsage:
-    """Tokens that each completed answer reports."""
-
-    input_tokens: int = 1200
-    cached_tokens: int = 200
-    output_tokens: int = 80
-    reasoning_tokens: int = 16
-
-    @property
-    def total_tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
-
-    def wire(self) -> dict[str, Any]:
-        return {
-            "input_tokens": self.input_tokens,
-            "input_tokens_details": {"cached_tokens": self.cached_tokens},
-            "output_tokens": self.output_tokens,
-            "output_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
-            "total_tokens": self.total_tokens,
-        }
 
 
 @dataclass

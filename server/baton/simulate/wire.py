@@ -9,27 +9,48 @@ import struct
 import threading
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton.simulate import answer
 from baton.simulate.request import Request
 from baton.simulate.script import Action, Claiming, Drop, Fail, FailStream, Slow, Stall
 
-if TYPE_CHECKING:
-    from baton.simulate.model_server import ScriptedModel
-
 LOOK_SECONDS = 0.05
 """How often a silent answer looks whether Codex has hung up."""
+
+
+class Model(Protocol):
+    """Who decides what is answered. Its methods are called from the threads of the connections."""
+
+    @property
+    def usage(self) -> answer.TokenUsage:
+        """Tokens that each completed answer reports."""
+
+    @property
+    def closing(self) -> threading.Event:
+        """Set when the server closes: whatever waits gives up."""
+
+    def record(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Request:
+        """Note a request; every other call is about one that was noted."""
+
+    def next_action(self, request: Request) -> Action:
+        """What to answer to it."""
+
+    def completed(self, request: Request) -> None:
+        """The answer was given to its end."""
+
+    def surprise(self, what: str) -> None:
+        """Note what could not be answered as it was written down."""
 
 
 class Handler(BaseHTTPRequestHandler):
     """One connection; HTTP/1.0, so that the end of an answer is the end of the connection."""
 
-    model: ScriptedModel
+    model: Model
     headers_sent = False
 
     @classmethod
-    def bound_to(cls, model: ScriptedModel) -> type[Handler]:
+    def bound_to(cls, model: Model) -> type[Handler]:
         """A handler class for one server."""
         return type("BoundHandler", (cls,), {"model": model})
 
