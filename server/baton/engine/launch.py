@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import threading
 from pathlib import Path
 
 from baton.contract.errors import StateUnavailable
 from baton.engine.house import House
 from baton.engine.spare import SpareRunner
+from baton.engine.spawn import spawn
 from baton.ledger.locks import FileLock
-from baton.process.environment import RUN_MARKER, WORKER_MARKER
 
 
 def start_runner(house: House, run_id: str, lock: FileLock, spare: SpareRunner | None = None) -> None:
@@ -33,25 +30,6 @@ def start_runner(house: House, run_id: str, lock: FileLock, spare: SpareRunner |
         lock.release()
 
 
-def spawn(house: House, argv: list[str], log: Path, run_id: str, handle: int) -> subprocess.Popen[bytes]:
-    """Start a runner's process, which inherits `handle`. Raises `OSError`."""
-    with log.open("ab") as output:
-        runner = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=house.state.root,
-            env=_environment(house, run_id),
-            start_new_session=True,
-            close_fds=True,
-            pass_fds=(handle,),
-        )
-    # It usually ends before a session does; without somebody who waits it would stay as a zombie.
-    threading.Thread(target=runner.wait, name=f"runner {runner.pid}", daemon=True).start()
-    return runner
-
-
 def runner_argv(run_id: str, handle: int) -> list[str]:
     """The command that starts a runner from the very environment this process runs from."""
     return [sys.executable, "-m", "baton.engine.runner", run_id, str(handle)]
@@ -60,14 +38,3 @@ def runner_argv(run_id: str, handle: int) -> list[str]:
 def runner_log(house: House, run_id: str) -> Path:
     """What the runner of a run prints."""
     return house.state.root / "logs" / f"{run_id}.log"
-
-
-def _environment(house: House, run_id: str) -> dict[str, str]:
-    env = {name: value for name, value in house.env.items() if name != WORKER_MARKER}
-    # Inherited by git, which is not under a guard: recovery finds it by this.
-    env[RUN_MARKER] = run_id
-    # The package may come from a checkout or a bundle that is not installed.
-    here = str(Path(__file__).resolve().parents[2])
-    known = env.get("PYTHONPATH")
-    env["PYTHONPATH"] = here if not known else f"{here}{os.pathsep}{known}"
-    return env

@@ -17,6 +17,7 @@ import threading
 from pathlib import Path
 
 from baton.engine.house import House
+from baton.engine.spawn import spawn
 from baton.ledger.ids import is_run_id, new_run_id
 from baton.ledger.locks import FileLock
 from baton.process.environment import RUN_MARKER
@@ -44,9 +45,6 @@ class SpareRunner:
 
     def prepare(self) -> None:
         """Start one unless one waits already. That it cannot be started is no fault: it is only a spare."""
-        # Imported here, because a start of any other kind needs none of it.
-        from baton.engine.launch import spawn
-
         with self._lock:
             if self._waiting is not None and self._waiting[0].poll() is None:
                 return
