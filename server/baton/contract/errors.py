@@ -86,3 +86,21 @@ class CodexFailure(BatonError):
     """
 
     code = "codex_failure"
+
+
+class NotAllowed(BatonError):
+    """Raised when the person's policy forbids what was asked; the message names the key. Nothing was sent."""
+
+    code = "not_allowed"
+
+
+class NoAgent(BatonError):
+    """Raised when no agent may be asked; the message says for each one why. Nothing was sent."""
+
+    code = "no_agent"
+
+
+class SpendLimit(BatonError):
+    """Raised before anything is sent when a ceiling of `[consult.spend]` is reached."""
+
+    code = "spend_limit_reached"

@@ -1,4 +1,4 @@
-"""Ids of runs and pools: short enough to type, too many to guess or to collide."""
+"""Ids of runs, pools and consultations: short enough to type, too many to guess or to collide."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def new_run_id() -> str:
 def new_pool_id() -> str:
     """A fresh id of a pool: `p`, otherwise as a run's."""
     return "p" + new_run_id()[1:]
+
+
+def new_consultation_id() -> str:
+    """A fresh id of a consultation: `c`, otherwise as a run's."""
+    return "c" + new_run_id()[1:]
 
 
 def is_run_id(text: str) -> bool:

@@ -168,7 +168,61 @@ def m005_pools(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX pool_artifacts_pool ON pool_artifacts (pool_id)")
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_runs, m002_stream, m003_tickets, m004_spared, m005_pools)
+def m006_consultations(db: sqlite3.Connection) -> None:
+    """Consultations, the questions put to agents, their artifacts, and the words to find them by."""
+    db.execute(
+        """CREATE TABLE consultations (
+            consultation_id TEXT PRIMARY KEY, kind TEXT NOT NULL, parent TEXT, workspace BLOB,
+            host TEXT NOT NULL, title TEXT, keeps_text INTEGER NOT NULL, state TEXT NOT NULL,
+            cancel_asked REAL, starts INTEGER NOT NULL,
+            created_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX consultations_created ON consultations (created_at)")
+    db.execute("CREATE INDEX consultations_parent ON consultations (parent) WHERE parent IS NOT NULL")
+    db.execute("CREATE INDEX consultations_open ON consultations (consultation_id) WHERE ended_at IS NULL")
+    db.execute(
+        """CREATE TABLE consult_turns (
+            turn INTEGER PRIMARY KEY AUTOINCREMENT,
+            consultation_id TEXT NOT NULL REFERENCES consultations ON DELETE CASCADE,
+            number INTEGER NOT NULL, round INTEGER NOT NULL, agent TEXT NOT NULL, runtime TEXT NOT NULL,
+            asked_model TEXT, asked_effort TEXT, model TEXT, attested INTEGER NOT NULL,
+            capability TEXT NOT NULL, persona TEXT, side TEXT, source_mode TEXT NOT NULL, sees TEXT NOT NULL,
+            why TEXT NOT NULL, request TEXT NOT NULL, question TEXT, material TEXT NOT NULL,
+            prompt_bytes INTEGER NOT NULL, state TEXT NOT NULL, answer TEXT, usage TEXT, cost REAL,
+            session_id TEXT, failure TEXT, detail TEXT, notices TEXT NOT NULL, retry_after REAL,
+            required_action TEXT, queued_at REAL NOT NULL, started_at REAL, ended_at REAL,
+            UNIQUE (consultation_id, number)
+        )"""
+    )
+    db.execute("CREATE INDEX consult_turns_open ON consult_turns (state, turn) WHERE ended_at IS NULL")
+    db.execute("CREATE INDEX consult_turns_queued ON consult_turns (queued_at)")
+    db.execute(
+        """CREATE TABLE consult_artifacts (
+            consultation_id TEXT NOT NULL REFERENCES consultations ON DELETE CASCADE,
+            number INTEGER NOT NULL, name TEXT NOT NULL, artifact TEXT NOT NULL, size INTEGER NOT NULL,
+            PRIMARY KEY (consultation_id, number, name)
+        ) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX consult_artifacts_artifact ON consult_artifacts (artifact)")
+    try:
+        db.execute(
+            "CREATE VIRTUAL TABLE consult_text USING fts5(question, answer, tokenize='porter unicode61')"
+        )
+    except sqlite3.OperationalError as error:
+        # A SQLite without full-text search: everything else works, and searching says what is missing.
+        if "no such module" not in str(error):
+            raise
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_runs,
+    m002_stream,
+    m003_tickets,
+    m004_spared,
+    m005_pools,
+    m006_consultations,
+)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

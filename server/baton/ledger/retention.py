@@ -46,12 +46,13 @@ class Retention(Part):
     def unneeded_artifacts(
         self, artifacts: Artifacts, young_seconds: float = YOUNG_SECONDS
     ) -> Iterator[tuple[str, int]]:
-        """Artifacts on disk, with their bytes, that no run or pool refers to and that are no longer young."""
+        """Artifacts on disk, with their bytes, that nothing refers to and that are no longer young."""
         before = now() - young_seconds
         for name, size, kept_at in artifacts.all():
             if kept_at < before and not self.db.read(
                 "SELECT 1 FROM artifact_refs WHERE artifact = ?1"
-                " UNION ALL SELECT 1 FROM pool_artifacts WHERE artifact = ?1 LIMIT 1",
+                " UNION ALL SELECT 1 FROM pool_artifacts WHERE artifact = ?1"
+                " UNION ALL SELECT 1 FROM consult_artifacts WHERE artifact = ?1 LIMIT 1",
                 [name],
             ):
                 yield name, size

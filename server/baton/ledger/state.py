@@ -96,6 +96,10 @@ class StateFolder:
         """The lock that the process working off a pool holds for life."""
         return self.locks / f"pool-{pool_id}.lock"
 
+    def consultation_lock(self, consultation_id: str) -> Path:
+        """The lock that the process which asks for a consultation holds for life."""
+        return self.locks / f"consultation-{consultation_id}.lock"
+
     def pool_folder(self, pool_id: str) -> Path:
         """Where the logs of a pool's attempts are."""
         return self.root / "pools" / pool_id

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from baton.contract.errors import StateUnavailable
+from baton.ledger.consult_records import ConsultArtifact, ConsultationRecord, ConsultTurnRecord
 from baton.ledger.pool_records import PoolAttemptRecord, PoolJobRecord, PoolProcessRecord, PoolRecord
 from baton.ledger.records import (
     ArtifactRef,
@@ -179,3 +180,13 @@ POOL_ATTEMPTS = Table(
     frozenset({"route", "usage", "checks", "notices"}),
 )
 POOL_PROCESSES = Table("pool_processes", PoolProcessRecord, ("process_id",))
+CONSULTATIONS = Table(
+    "consultations", ConsultationRecord, ("consultation_id",), frozenset({"host"}), frozenset({"workspace"})
+)
+CONSULT_TURNS = Table(
+    "consult_turns",
+    ConsultTurnRecord,
+    ("turn",),
+    frozenset({"request", "material", "answer", "usage", "notices"}),
+)
+CONSULT_ARTIFACTS = Table("consult_artifacts", ConsultArtifact, ("consultation_id", "number", "name"))
