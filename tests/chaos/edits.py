@@ -65,6 +65,8 @@ class Round:
     halves: list[str] = field(default_factory=list)
     open_journals: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    backups: list[str] = field(default_factory=list)
+    """Where in the journals' backups a lost edit lies; it counts as lost all the same."""
 
     @property
     def clean(self) -> bool:
@@ -237,6 +239,12 @@ class Edits:
             for folder in journals(site.root, site.common_dir)
             if Journal(folder, lambda name: None).read()[1] not in (Mark.CLOSED, Mark.UNDONE)
         ]
+        slots = [slot for folder in journals(site.root, site.common_dir) for slot in folder.glob("slots/*")]
+        for edit in found.lost:
+            token = edit.partition(" in ")[0].encode()
+            found.backups += [
+                str(slot) for slot in slots if slot.is_file() and token in slot.read_bytes().split()
+            ]
         for command in (("fsck", "--no-dangling", "--no-progress"), ("status", "--porcelain")):
             try:
                 self.machine.git(self.workspace, *command)

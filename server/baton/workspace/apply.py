@@ -18,12 +18,13 @@ from baton.contract.errors import BatonError, StateUnavailable, WorkspaceMoved
 from baton.contract.tree import Applied, TreeChange, show_path
 from baton.workspace.journal import Act, Journal, Mark, Operation, Plan, Step
 from baton.workspace.journal_place import journals, tidy
+from baton.workspace.lease import leased
 from baton.workspace.names import base, parent
 from baton.workspace.pathwalk import Seen, Tree
 from baton.workspace.renameat import NoExchange, exchange, move_to_free
 from baton.workspace.staging import BlobSource, stage, sync_slots
 from baton.workspace.survey import emptied_folders, survey
-from baton.workspace.undo import Kept, undo
+from baton.workspace.undo import Kept, Undone, undo
 
 __all__ = [
     "ApplyFailed",
@@ -193,14 +194,21 @@ def _perform(tree: Tree, slots: int, operation: Operation) -> Seen | None:
     name = base(operation.path)
     try:
         with tree.folder(parent(operation.path)) as folder:
-            _refuse_changed(tree, folder, name, operation)
-            if operation.act is Act.REPLACE:
-                exchange(slots, operation.slot, folder, name)
-            elif operation.act in (Act.REMOVE, Act.REMOVE_FOLDER):
-                move_to_free(folder, name, slots, operation.slot)
-            else:
+            if operation.old is None:
                 move_to_free(slots, operation.slot, folder, name)
                 return None
+            seen = _refuse_changed(tree, folder, name, operation)
+            with leased(folder, name) as lease:
+                if lease is not None and not lease.covers(seen):
+                    raise WorkspaceMoved(f"{shown} was changed in the workspace")
+                if operation.act is Act.REPLACE:
+                    exchange(slots, operation.slot, folder, name)
+                else:
+                    move_to_free(folder, name, slots, operation.slot)
+                if lease is not None and lease.is_at(slots, operation.slot):
+                    if lease.unbroken:
+                        return seen
+                    raise WorkspaceMoved(f"{shown} is being opened in the workspace")
     except FileExistsError:
         raise WorkspaceMoved(f"{shown} appeared in the workspace, where a new file belongs") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -213,13 +221,12 @@ def _perform(tree: Tree, slots: int, operation: Operation) -> Seen | None:
     return out
 
 
-def _refuse_changed(tree: Tree, folder: int, name: bytes, operation: Operation) -> None:
+def _refuse_changed(tree: Tree, folder: int, name: bytes, operation: Operation) -> Seen:
     """The last look before a path is touched: what was edited until now never leaves its place."""
-    if operation.old is None:
-        return
     found = tree.look_in(folder, name)
     if found is None or not tree.same(found.entry, operation.old):
         raise WorkspaceMoved(f"{show_path(operation.path)} was changed in the workspace")
+    return found
 
 
 def _refuse_filled(slots: int, operation: Operation) -> None:
@@ -266,12 +273,12 @@ def _taken_back(
 
 def _take_back(tree: Tree, journal: Journal, operations: Sequence[Operation], step: Step) -> tuple[Kept, ...]:
     _, mark = journal.read()
-    kept = undo(tree, journal, operations, step) if mark is Mark.STAGED else ()
+    undone = undo(tree, journal, operations, step) if mark is Mark.STAGED else Undone()
     _sync(tree, operations)
     journal.mark(Mark.UNDONE)
-    if not kept:
+    if not undone.kept and not undone.open_elsewhere:
         journal.discard()
-    return kept
+    return undone.kept
 
 
 def _finish(tree: Tree, journal: Journal, operations: Sequence[Operation], step: Step) -> None:

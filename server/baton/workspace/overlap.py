@@ -16,6 +16,11 @@ MAX_STATES = 20_000
 """States of one search, far beyond what patterns people write need; beyond it the answer is "may overlap"."""
 
 
+def disjoint(scope_a: Scope, scope_b: Scope) -> bool:
+    """Whether no path at all can be in both scopes, whatever files and directories there are."""
+    return not (scope_a.changes and scope_b.changes) or _example(scope_a, scope_b, frozenset()) is None
+
+
 def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) -> bytes | None:
     """A path that both scopes permit to change, or None when there is none.
 
@@ -24,10 +29,8 @@ def overlap(scope_a: Scope, scope_b: Scope, tree_paths: Sequence[bytes] = ()) ->
     one. The path is a real one where there is one, else an example; when a search grows too large it is a
     mere guess.
     """
-    if not (scope_a.changes and scope_b.changes):
-        return None
     # Most scopes are disjoint whatever exists, which is far cheaper to find out than to try every path.
-    if _example(scope_a, scope_b, frozenset()) is None:
+    if disjoint(scope_a, scope_b):
         return None
     for path in tree_paths:
         if not any(pattern.matches(path) for pattern in scope_a.allowed):

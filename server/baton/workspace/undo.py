@@ -16,8 +16,9 @@ from pathlib import Path
 
 from baton.contract.tree import show_path
 from baton.workspace.journal import Act, Journal, Operation, Step
+from baton.workspace.lease import Lease, leased
 from baton.workspace.names import base, parent
-from baton.workspace.pathwalk import Seen, Tree
+from baton.workspace.pathwalk import FILE, PROGRAM, Seen, Tree
 from baton.workspace.renameat import exchange, move_to_free
 
 
@@ -37,12 +38,21 @@ class Kept:
         return f"{shown} was edited meanwhile and kept; its earlier content is {self.other}"
 
 
-def undo(tree: Tree, journal: Journal, operations: Sequence[Operation], step: Step) -> tuple[Kept, ...]:
+@dataclass(frozen=True)
+class Undone:
+    """What an undo could not take back, and what must stay in the journal."""
+
+    kept: tuple[Kept, ...] = ()
+    open_elsewhere: bool = False
+    """A file that was taken back may have been open in a program, which may yet write into it."""
+
+
+def undo(tree: Tree, journal: Journal, operations: Sequence[Operation], step: Step) -> Undone:
     """Take back what was done, last operation first; safe to repeat.
 
-    Returns what could not be taken back because it was edited. Raises `OSError` when the disk refuses; then
-    the journal still says what is to be done.
+    Raises `OSError` when the disk refuses; then the journal still says what is to be done.
     """
+    open_elsewhere = False
     kept: list[Kept] = []
     slots = os.open(journal.slots, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -52,16 +62,18 @@ def undo(tree: Tree, journal: Journal, operations: Sequence[Operation], step: St
             if not undoing.run():
                 other = journal.slots / os.fsdecode(operation.slot)
                 kept.append(Kept(operation.path, other if os.path.lexists(other) else None))
+            open_elsewhere |= undoing.open_elsewhere
     finally:
         os.close(slots)
-    return tuple(kept)
+    return Undone(tuple(kept), open_elsewhere)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Undoing:
     tree: Tree
     slots: int
     operation: Operation
+    open_elsewhere: bool = False
 
     def run(self) -> bool:
         """Take the operation back if it was done; False when an edit is in the way and was kept."""
@@ -81,14 +93,21 @@ class _Undoing:
             return True
         if here is None or not self.tree.same(here.entry, self.operation.new):
             return False
-        with self.tree.folder(parent(path)) as folder:
+        with self.tree.folder(parent(path)) as folder, leased(folder, base(path)) as lease:
             exchange(self.slots, slot, folder, base(path))
-            out = self.tree.look_in(self.slots, slot)
-            if out is not None and self.tree.same(out.entry, self.operation.new):
+            if self._came_out(here, lease):
                 return True
             # It was edited between the look and the exchange: their edit goes back.
             exchange(self.slots, slot, folder, base(path))
             return False
+
+    def _came_out(self, here: Seen, lease: Lease | None) -> bool:
+        """Whether what came out into the slot is what was seen in the workspace, and nobody's edit of it."""
+        if lease is not None and lease.is_at(self.slots, self.operation.slot):
+            return lease.unbroken and lease.covers(here)
+        self.open_elsewhere |= here.entry.mode in (FILE, PROGRAM)
+        out = self.tree.look_in(self.slots, self.operation.slot)
+        return out is not None and self.tree.same(out.entry, self.operation.new)
 
     def _put_back(self, held: Seen) -> bool:
         path = self.operation.path
@@ -115,10 +134,9 @@ class _Undoing:
             return True
         if not self.tree.same(here.entry, self.operation.new):
             return False
-        with self.tree.folder(parent(path)) as folder:
+        with self.tree.folder(parent(path)) as folder, leased(folder, base(path)) as lease:
             move_to_free(folder, base(path), self.slots, slot)
-            out = self.tree.look_in(self.slots, slot)
-            if out is not None and self.tree.same(out.entry, self.operation.new):
+            if self._came_out(here, lease):
                 return True
             with contextlib.suppress(FileExistsError):
                 move_to_free(self.slots, slot, folder, base(path))
