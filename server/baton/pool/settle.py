@@ -196,7 +196,7 @@ def _widening(state: _State, wanted: Earlier, project: Path, flags: Flags) -> It
     if writers is not None and writers > rules.write_concurrency and not allowed:
         yield _refused("writes.max_write_concurrency", writers, f"at most {rules.write_concurrency}")
     root = wanted.runner.run_root
-    if root is not None and not (project / root).resolve().is_relative_to(project):
+    if root is not None and not (project / Path(root).expanduser()).resolve().is_relative_to(project):
         yield _refused("runner.run_root", root, "a folder inside the project")
 
 
