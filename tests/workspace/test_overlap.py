@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baton.contract.task import Task
 from baton.workspace import overlap as overlap_module
-from baton.workspace.overlap import overlap
+from baton.workspace.overlap import disjoint, overlap
 from baton.workspace.scope import Scope, read_scope
 
 
@@ -81,6 +81,14 @@ def test_a_directory_that_is_named_like_a_file_is_seen_in_the_tree() -> None:
     assert overlap(one, other, [b"a.py", b"README.md"]) is None
     assert overlap(one, other, [b"odd.py/x", b"README.md"]) is not None
     assert overlap(one, other, [b"odd.py/README.md"]) == b"odd.py/README.md"
+
+
+def test_disjoint_is_only_what_is_so_whatever_exists() -> None:
+    python, notes = scope_of("*.py"), scope_of("**/notes.md")
+    assert overlap(python, notes) is None
+    assert not disjoint(python, notes)
+    assert disjoint(scope_of("src"), scope_of("docs"))
+    assert disjoint(python, Scope(changes=False))
 
 
 def test_a_task_that_changes_nothing_overlaps_with_none() -> None:

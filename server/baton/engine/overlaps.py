@@ -10,7 +10,7 @@ from baton.contract.task import Task
 from baton.contract.tree import show_path
 from baton.workspace.git import Git
 from baton.workspace.locate import Site
-from baton.workspace.overlap import overlap
+from baton.workspace.overlap import disjoint, overlap
 from baton.workspace.scope import Scope, read_scope
 
 
@@ -29,7 +29,8 @@ def refuse_overlaps(
         if one not in before[other] and other not in before[one]
     ]
     # Most calls are disjoint whatever exists; listing the files is for those that are not.
-    if not any(overlap(scopes[one], scopes[other]) for one, other in pairs):
+    pairs = [(one, other) for one, other in pairs if not disjoint(scopes[one], scopes[other])]
+    if not pairs:
         return
     paths = list_files(site, git)
     for one, other in pairs:

@@ -12,7 +12,7 @@ from baton.pool.dependencies import Graph, waits_for
 from baton.pool.jobs import Job
 from baton.workspace.git import Git
 from baton.workspace.locate import Site
-from baton.workspace.overlap import overlap
+from baton.workspace.overlap import disjoint, overlap
 from baton.workspace.scope import Scope
 
 
@@ -38,7 +38,7 @@ def overlapping(
             if not (waits_for(graph, one.id, other.id) or waits_for(graph, other.id, one.id))
         ]
         # Most scopes are disjoint whatever exists; listing the files is for those that are not.
-        pairs = [pair for pair in pairs if overlap(scopes[pair[0].id], scopes[pair[1].id])]
+        pairs = [(one, other) for one, other in pairs if not disjoint(scopes[one.id], scopes[other.id])]
         files = list_files(sites[folder], git) if pairs else []
         for one, other in pairs:
             sample = overlap(scopes[one.id], scopes[other.id], files)
