@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import jsonschema
 import tomlkit
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -26,6 +27,9 @@ from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
 from baton.simulate.home import simulated_provider, write_simulated_home
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Step
+from baton.tools.catalogue import tool_specs
+
+OUTPUTS = {spec.name: spec.output for spec in tool_specs()}
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL")
 
@@ -181,38 +185,55 @@ class Sim:
         """`delegate_task` or, with `tasks`, `delegate_tasks`; the answer comes later."""
         if "tasks" in arguments:
             batch = parse(BatchCall, arguments, "delegate_tasks")
-            return self._soon(lambda: self.service.delegate_tasks(batch, session or Session()))
+            return self._soon(
+                "delegate_tasks", lambda: self.service.delegate_tasks(batch, session or Session())
+            )
         call = parse(TaskCall, arguments, "delegate_task")
-        return self._soon(lambda: self.service.delegate_task(call, session or Session()))
+        return self._soon("delegate_task", lambda: self.service.delegate_task(call, session or Session()))
 
     def delegate(self, arguments: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
         return self.start(arguments, session).result(DEADLINE)
 
     def explore(self, arguments: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
         call = parse(ExploreCall, arguments, "explore")
-        return self._soon(lambda: self.service.explore(call, session or Session())).result(DEADLINE)
+        return self._soon("explore", lambda: self.service.explore(call, session or Session())).result(
+            DEADLINE
+        )
 
     def go_on(self, run_id: str, message: str, session: Session | None = None, **more: Any) -> dict[str, Any]:
         arguments = {"runId": run_id, "message": message, **more}
         call = parse(ContinueCall, arguments, "continue_task")
-        return self._soon(lambda: self.service.continue_task(call, session or Session())).result(DEADLINE)
+        return self._soon(
+            "continue_task", lambda: self.service.continue_task(call, session or Session())
+        ).result(DEADLINE)
 
     def wait(self, run_id: str, seconds: int = 100, session: Session | None = None) -> dict[str, Any]:
         call = WaitCall(run_id=run_id, wait_seconds=seconds)
-        return self._soon(lambda: self.service.wait_run(call, session or Session())).result(DEADLINE)
+        return self._soon("wait_run", lambda: self.service.wait_run(call, session or Session())).result(
+            DEADLINE
+        )
 
     def inspect(self, run_id: str, what: str = "summary", **more: Any) -> dict[str, Any]:
         call = parse(InspectCall, {"runId": run_id, "what": what, **more}, "inspect_run")
-        return self._soon(lambda: self.service.inspect_run(call, Session())).result(DEADLINE)
+        return self._soon("inspect_run", lambda: self.service.inspect_run(call, Session())).result(DEADLINE)
 
     def control(
         self, run_id: str, action: str, tasks: Sequence[str] = (), session: Session | None = None
     ) -> dict[str, Any]:
         call = parse(ControlCall, {"runId": run_id, "action": action, "tasks": [*tasks]}, "control_run")
-        return self._soon(lambda: self.service.control_run(call, session or Session())).result(DEADLINE)
+        return self._soon("control_run", lambda: self.service.control_run(call, session or Session())).result(
+            DEADLINE
+        )
 
-    def _soon(self, call: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Future[dict[str, Any]]:
-        return self.portal.start_task_soon(call)
+    def _soon(
+        self, tool: str, call: Callable[[], Coroutine[Any, Any, dict[str, Any]]]
+    ) -> Future[dict[str, Any]]:
+        async def answer() -> dict[str, Any]:
+            answered = await call()
+            _check_shape(tool, answered)
+            return answered
+
+        return self.portal.start_task_soon(answer)
 
     # -- the record --------------------------------------------------------------------------------
 
@@ -263,6 +284,13 @@ class Sim:
         for run in house.ledger.runs(limit=1000):
             with FileLock(house.state.run_lock(run.run_id), timeout=30.0):
                 pass
+
+
+def _check_shape(tool: str, answered: Mapping[str, Any]) -> None:
+    """Every answer is what the tool's declaration says; a summary and a result in full have more."""
+    jsonschema.validate(answered, OUTPUTS[tool])
+    if tool != "inspect_run" and "threadId" not in answered:
+        assert set(answered) <= set(OUTPUTS[tool]["properties"]), tool
 
 
 def _contents(root: Path) -> Iterator[tuple[str, tuple[int, bytes]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,6 +38,100 @@ class Service(Protocol):
     async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]: ...
 
 
+_STRING = {"type": "string"}
+_INTEGER = {"type": "integer"}
+_OBJECT = {"type": "object"}
+_OBJECTS = {"type": "array", "items": _OBJECT}
+_STRINGS = {"type": "array", "items": _STRING}
+_BRIEF = {"type": ["string", "object"]}
+"""A line; all of it where everything is asked for."""
+
+_ERROR = {"error": _STRING, "message": _STRING}
+
+_RESULT: Mapping[str, dict[str, Any]] = {
+    "runId": _STRING,
+    "state": {"type": "string", "enum": [state.value for state in RunState]},
+    "taskId": _STRING,
+    "taskState": _STRING,
+    "verdict": {"type": "string", "enum": [verdict.value for verdict in Verdict]},
+    "reasons": _STRINGS,
+    "integration": {"type": "string", "enum": [integration.value for integration in Integration]},
+    "integrationDetail": _STRING,
+    "claim": _OBJECT,
+    "evidence": _OBJECT,
+    "route": _OBJECT,
+    "usage": _OBJECT,
+    "attempts": _INTEGER,
+    "decision": _BRIEF,
+    "kept": _STRING,
+    "note": _STRING,
+    "tasks": _OBJECTS,
+    "counts": _OBJECT,
+    "notShown": _STRING,
+    "did": _STRING,
+    "next": _STRING,
+    "findings": _OBJECTS,
+    "advice": _BRIEF,
+    "shortened": _STRING,
+    **_ERROR,
+}
+"""The answer for a run; nothing is required, since an error carries only `error` and `message`."""
+
+_PLANNED: Mapping[str, dict[str, Any]] = {
+    "dryRun": {"type": "boolean"},
+    "workspace": _STRING,
+    "base": {"type": ["string", "null"]},
+    "scope": _STRING,
+    "network": {},
+    "maxParallel": _INTEGER,
+    "whyDetected": _STRING,
+    "hold": _STRING,
+    "notes": _STRINGS,
+}
+"""What a dry run tells beside it."""
+
+_INSPECTED: Mapping[str, dict[str, Any]] = {
+    "runId": _STRING,
+    "what": _STRING,
+    "text": _STRING,
+    "bytes": _INTEGER,
+    "nextOffset": _INTEGER,
+    "tasks": _OBJECTS,
+    "workers": _OBJECT,
+    "supervisors": _OBJECTS,
+    "next": _STRING,
+    **_ERROR,
+}
+"""The answer of an inspection: text, or the structure of what was asked for; a summary is a result."""
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a tool may do, as clients are told."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+WORKS = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
+"""It changes files of the workspace, and a worker talks to the model provider."""
+
+STEERS = Hints(read_only=False, destructive=True, idempotent=True, open_world=True)
+"""As `WORKS`, and may be repeated without harm."""
+
+ASKS = Hints(read_only=True, destructive=False, idempotent=False, open_world=True)
+"""It changes nothing, but has a worker answer."""
+
+LOOKS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+"""It reads what is recorded."""
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool; `name` is also the name of the method of `Service` that does it."""
@@ -46,10 +141,7 @@ class ToolSpec:
     description: str
     arguments: type[Wire]
     output: dict[str, Any]
-    read_only: bool
-    destructive: bool
-    idempotent: bool
-    open_world: bool
+    hints: Hints
 
     def declaration(self) -> types.Tool:
         """The tool as `tools/list` shows it."""
@@ -60,10 +152,10 @@ class ToolSpec:
             input_schema=input_schema(self.arguments),
             output_schema=self.output,
             annotations=types.ToolAnnotations(
-                read_only_hint=self.read_only,
-                destructive_hint=self.destructive,
-                idempotent_hint=self.idempotent,
-                open_world_hint=self.open_world,
+                read_only_hint=self.hints.read_only,
+                destructive_hint=self.hints.destructive,
+                idempotent_hint=self.hints.idempotent,
+                open_world_hint=self.hints.open_world,
             ),
         )
 
@@ -80,12 +172,8 @@ def tool_specs() -> tuple[ToolSpec, ...]:
                 "the state so far: then wait_run."
             ),
             arguments=TaskCall,
-            output=_result_schema(),
-            read_only=False,
-            # It changes files of the workspace; a worker talks to the model provider.
-            destructive=True,
-            idempotent=False,
-            open_world=True,
+            output=_object(**_RESULT, **_PLANNED),
+            hints=WORKS,
         ),
         ToolSpec(
             name="delegate_tasks",
@@ -96,11 +184,8 @@ def tool_specs() -> tuple[ToolSpec, ...]:
                 "held with the reason."
             ),
             arguments=BatchCall,
-            output=_result_schema(),
-            read_only=False,
-            destructive=True,
-            idempotent=False,
-            open_world=True,
+            output=_object(**_RESULT, **_PLANNED),
+            hints=WORKS,
         ),
         ToolSpec(
             name="explore",
@@ -111,11 +196,8 @@ def tool_specs() -> tuple[ToolSpec, ...]:
                 "not_found."
             ),
             arguments=ExploreCall,
-            output=_result_schema(),
-            read_only=True,
-            destructive=False,
-            idempotent=False,
-            open_world=True,
+            output=_object(**_RESULT),
+            hints=ASKS,
         ),
         ToolSpec(
             name="continue_task",
@@ -125,33 +207,24 @@ def tool_specs() -> tuple[ToolSpec, ...]:
                 "rest whose result needs more. Then verified and applied as usual."
             ),
             arguments=ContinueCall,
-            output=_result_schema(),
-            read_only=False,
-            destructive=True,
-            idempotent=False,
-            open_world=True,
+            output=_object(**_RESULT),
+            hints=WORKS,
         ),
         ToolSpec(
             name="wait_run",
             title="Wait for a run",
             description="Waits until a run is at rest or waitSeconds have passed; answers its state.",
             arguments=WaitCall,
-            output=_result_schema(),
-            read_only=True,
-            destructive=False,
-            idempotent=True,
-            open_world=False,
+            output=_object(**_RESULT),
+            hints=LOOKS,
         ),
         ToolSpec(
             name="inspect_run",
             title="Inspect a run",
             description="Reads the evidence of a run by offset and limit; works later and from any session.",
             arguments=InspectCall,
-            output=_inspected_schema(),
-            read_only=True,
-            destructive=False,
-            idempotent=True,
-            open_world=False,
+            output=_object(**_INSPECTED),
+            hints=LOOKS,
         ),
         ToolSpec(
             name="control_run",
@@ -162,64 +235,7 @@ def tool_specs() -> tuple[ToolSpec, ...]:
                 "keep: spare it from clean-up."
             ),
             arguments=ControlCall,
-            output=_result_schema(),
-            read_only=False,
-            destructive=True,
-            idempotent=True,
-            open_world=True,
+            output=_object(**_RESULT),
+            hints=STEERS,
         ),
-    )
-
-
-_STRING = {"type": "string"}
-_INTEGER = {"type": "integer"}
-_OBJECT = {"type": "object"}
-_OBJECTS = {"type": "array", "items": _OBJECT}
-_ERROR = {"error": _STRING, "message": _STRING}
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
-
-
-def _result_schema() -> dict[str, Any]:
-    """The answer for a run; nothing is required, since an error carries only `error` and `message`."""
-    return _object(
-        runId=_STRING,
-        state={"type": "string", "enum": [state.value for state in RunState]},
-        taskId=_STRING,
-        taskState=_STRING,
-        verdict={"type": "string", "enum": [verdict.value for verdict in Verdict]},
-        reasons={"type": "array", "items": _STRING},
-        integration={"type": "string", "enum": [integration.value for integration in Integration]},
-        integrationDetail=_STRING,
-        claim=_OBJECT,
-        evidence=_OBJECT,
-        route=_OBJECT,
-        usage=_OBJECT,
-        attempts=_INTEGER,
-        kept=_STRING,
-        note=_STRING,
-        tasks=_OBJECTS,
-        did=_STRING,
-        next=_STRING,
-        findings=_OBJECTS,
-        advice=_STRING,
-        **_ERROR,
-    )
-
-
-def _inspected_schema() -> dict[str, Any]:
-    """The answer of an inspection: text, or the structure of what was asked for."""
-    return _object(
-        runId=_STRING,
-        what=_STRING,
-        text=_STRING,
-        bytes=_INTEGER,
-        nextOffset=_INTEGER,
-        tasks=_OBJECTS,
-        workers=_OBJECT,
-        supervisors=_OBJECTS,
-        next=_STRING,
-        **_ERROR,
     )
