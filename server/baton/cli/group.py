@@ -9,7 +9,6 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from baton.contract.base import nearest
 from baton.contract.errors import BatonError, InvalidInput
 
 
@@ -21,6 +20,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            from baton.contract.base import nearest  # which validates, and is slow to load
+
             known = self.list_commands(ctx)
             hint = nearest(name, known)
             advice = f"did you mean {hint!r}?" if hint else "commands: " + ", ".join(known)

@@ -16,6 +16,7 @@ class _Commands(Program):
     _PLACES = {
         "policy": ("baton.cli.policy", "policy"),
         "models": ("baton.cli.models", "models"),
+        "activity": ("baton.cli.activity", "activity"),
         "runs": ("baton.cli.runs", "runs"),
         "demo": ("baton.cli.demo", "demo"),
         "gc": ("baton.cli.gc", "gc"),

@@ -1,0 +1,270 @@
+"""Many runs at a glance: the few columns that lists need, read without whole records.
+
+It loads neither pydantic nor the records, so that a program that only looks starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.contract.states import RunState
+from baton.ledger.database import Database
+
+UNFINISHED = tuple(state.value for state in RunState if not state.at_rest)
+
+MAX_OBJECTIVE = 200
+"""Characters read of an objective, a reason or a text of an event."""
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs a list shows; None and empty leave everything in."""
+
+    states: tuple[str, ...] = ()
+    workspace: str | None = None
+    """A folder: runs in it and below it."""
+    since: float | None = None
+    until: float | None = None
+    """Seconds since 1970: created from the one up to, not at, the other."""
+    label: str | None = None
+    """Part of the id, label or objective of one of its tasks; case does not count."""
+    verdict: str | None = None
+    """Of one of its tasks."""
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run. Times are seconds since 1970."""
+
+    run_id: str
+    workspace: str
+    repo_key: str
+    state: str
+    mode: str
+    background: bool
+    spared: bool
+    integration: str | None
+    note: str | None
+    program: str
+    thread_id: str | None
+    """The session that asked."""
+    model: str | None
+    """Its model."""
+    created_at: float
+    updated_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True)
+class TaskLine:
+    """One task."""
+
+    task_id: str
+    position: int
+    label: str | None
+    objective: str
+    state: str
+    verdict: str | None
+    integration: str | None
+    detail: str | None
+    reason: str | None
+    depends_on: tuple[str, ...]
+    created_at: float
+    updated_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True)
+class AttemptLine:
+    """One attempt at a task."""
+
+    task_id: str
+    attempt: int
+    kind: str
+    step: str
+    model: str | None
+    effort: str | None
+    deviates: bool
+    tokens: int | None
+    """None: not known, or not yet."""
+    checks: Mapping[str, int] = field(default_factory=dict)
+    """How many ended how; empty before they were run."""
+    violations: int = 0
+    started_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class EventLine:
+    """One event of a run."""
+
+    run_id: str
+    seq: int
+    at: float
+    kind: str
+    task_id: str | None
+    attempt: int | None
+    data: Mapping[str, Any]
+
+
+class Overview:
+    """Reads lists from an open database; changes nothing."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    def runs(self, limit: int, chosen: RunFilter | None = None) -> list[RunLine]:
+        """The newest runs that fit, at most `limit`."""
+        where, values = _where(chosen or RunFilter())
+        return self._runs(f"{where} ORDER BY created_at DESC, run_id LIMIT ?", [*values, limit])
+
+    def run(self, run_id: str) -> RunLine | None:
+        return next(iter(self._runs("run_id = ?", [run_id])), None)
+
+    def unfinished(self) -> list[RunLine]:
+        """Runs that are not at rest, the newest first."""
+        return self._runs(f"state IN ({_marks(UNFINISHED)}) ORDER BY created_at DESC, run_id", UNFINISHED)
+
+    def unfinished_since(self, moment: float) -> list[str]:
+        """Ids of the runs that are not at rest, and of those that came to rest at `moment` or later."""
+        sql = f"SELECT run_id FROM runs WHERE state IN ({_marks(UNFINISHED)}) OR ended_at >= ?"
+        return [str(row[0]) for row in self.db.read(sql, [*UNFINISHED, moment])]
+
+    def counts(self, run_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+        """How many tasks of each run are in which state."""
+        found: dict[str, dict[str, int]] = {run_id: {} for run_id in run_ids}
+        sql = (
+            f"SELECT run_id, state, count(*) FROM tasks WHERE run_id IN ({_marks(run_ids)})"
+            " GROUP BY run_id, state"
+        )
+        for run_id, state, count in self.db.read(sql, run_ids):
+            found[run_id][state] = count
+        return found
+
+    def tasks(self, run_id: str) -> list[TaskLine]:
+        """The tasks of a run in their order."""
+        sql = (
+            "SELECT task_id, position, label, substr(json_extract(contract, '$.objective'), 1, ?1), state,"
+            " verdict, json_extract(outcome, '$.integration'), json_extract(outcome, '$.detail'),"
+            " substr(json_extract(reasons, '$[0]'), 1, ?1), depends_on, created_at, updated_at, ended_at"
+            " FROM tasks WHERE run_id = ?2 ORDER BY position, task_id"
+        )
+        return [_task(row) for row in self.db.read(sql, [MAX_OBJECTIVE, run_id])]
+
+    def attempts(self, run_id: str) -> list[AttemptLine]:
+        """All attempts of a run, by task and number."""
+        sql = (
+            "SELECT task_id, attempt, kind, step, json_extract(route, '$.model'),"
+            " json_extract(route, '$.effort'), ifnull(json_extract(route, '$.deviates'), 0),"
+            " json_extract(result, '$.usage.totalTokens'),"
+            " (SELECT json_group_object(status, number) FROM (SELECT json_extract(value, '$.status')"
+            " AS status, count(*) AS number FROM json_each(result, '$.evidence.checks') GROUP BY 1)),"
+            " ifnull(json_array_length(result, '$.evidence.scope.violations'), 0), started_at"
+            " FROM attempts WHERE run_id = ? ORDER BY task_id, attempt"
+        )
+        return [_attempt(row) for row in self.db.read(sql, [run_id])]
+
+    def last_event(self, run_id: str, task_id: str | None = None) -> EventLine | None:
+        """The last event of a run, or of one of its tasks."""
+        own = "" if task_id is None else " AND task_id = ?"
+        values = [run_id] if task_id is None else [run_id, task_id]
+        return next(iter(self._events(f"run_id = ?{own} ORDER BY seq DESC LIMIT 1", values)), None)
+
+    def events(self, run_id: str, after: int, limit: int) -> list[EventLine]:
+        """Events with a number greater than `after`, oldest first."""
+        return self._events("run_id = ? AND seq > ? ORDER BY seq LIMIT ?", [run_id, after, limit])
+
+    def last_seq_before(self, run_id: str, moment: float) -> int:
+        """The number of the run's last event before `moment`, 0 when there is none."""
+        sql = "SELECT seq FROM events WHERE run_id = ? AND created_at < ? ORDER BY seq DESC LIMIT 1"
+        return next((int(row[0]) for row in self.db.read(sql, [run_id, moment])), 0)
+
+    def integrating(self, run_id: str) -> tuple[int, str] | None:
+        """Number and step of the last try to integrate."""
+        sql = "SELECT number, step FROM integrations WHERE run_id = ? ORDER BY number DESC LIMIT 1"
+        row = next(iter(self.db.read(sql, [run_id])), None)
+        return None if row is None else (int(row[0]), str(row[1]))
+
+    def _runs(self, where: str, values: Sequence[object]) -> list[RunLine]:
+        sql = (
+            "SELECT run_id, workspace, repo_key, state, mode, background, spared, integration, note, program,"
+            " json_extract(session, '$.threadId'), json_extract(session, '$.model'),"
+            f" created_at, updated_at, ended_at FROM runs WHERE {where}"
+        )
+        return [_run(row) for row in self.db.read(sql, values)]
+
+    def _events(self, where: str, values: Sequence[object]) -> list[EventLine]:
+        sql = f"SELECT run_id, seq, created_at, kind, task_id, attempt, data FROM events WHERE {where}"
+        return [_event(row) for row in self.db.read(sql, values)]
+
+
+def _where(chosen: RunFilter) -> tuple[str, list[object]]:
+    parts, values = ["1"], list[object]()
+    if chosen.states:
+        parts.append(f"state IN ({_marks(chosen.states)})")
+        values += chosen.states
+    if chosen.workspace is not None:
+        folder = os.fsencode(chosen.workspace)
+        below = folder.rstrip(b"/") + b"/"
+        parts.append("(workspace = ? OR substr(workspace, 1, ?) = ?)")
+        values += [folder, len(below), below]
+    if chosen.since is not None:
+        parts.append("created_at >= ?")
+        values.append(chosen.since)
+    if chosen.until is not None:
+        parts.append("created_at < ?")
+        values.append(chosen.until)
+    if chosen.label is not None:
+        parts.append(
+            "EXISTS (SELECT 1 FROM tasks WHERE tasks.run_id = runs.run_id AND instr(lower("
+            "task_id || char(10) || ifnull(label, '') || char(10) || json_extract(contract, '$.objective')"
+            "), lower(?)))"
+        )
+        values.append(chosen.label)
+    if chosen.verdict is not None:
+        parts.append("EXISTS (SELECT 1 FROM tasks WHERE tasks.run_id = runs.run_id AND verdict = ?)")
+        values.append(chosen.verdict)
+    return " AND ".join(parts), values
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _run(row: sqlite3.Row) -> RunLine:
+    run_id, workspace, repo_key, state, mode, background, spared, *rest = row
+    return RunLine(
+        run_id, os.fsdecode(workspace), repo_key, state, mode, bool(background), bool(spared), *rest
+    )
+
+
+def _task(row: sqlite3.Row) -> TaskLine:
+    values = list(row)
+    values[9] = tuple(json.loads(values[9]))
+    return TaskLine(*values)
+
+
+def _attempt(row: sqlite3.Row) -> AttemptLine:
+    task_id, attempt, kind, step, model, effort, deviates, tokens, checks, violations, started_at = row
+    return AttemptLine(
+        task_id=task_id,
+        attempt=attempt,
+        kind=kind,
+        step=step,
+        model=model,
+        effort=effort,
+        deviates=bool(deviates),
+        tokens=tokens,
+        checks=json.loads(checks or "{}"),
+        violations=violations,
+        started_at=started_at,
+    )
+
+
+def _event(row: sqlite3.Row) -> EventLine:
+    run_id, seq, at, kind, task_id, attempt, data = row
+    return EventLine(run_id, seq, at, kind, task_id, attempt, json.loads(data))
