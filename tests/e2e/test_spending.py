@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -41,6 +42,24 @@ def _tokens(sim: Sim, answers: int) -> dict[str, int]:
     }
 
 
+@contextmanager
+def _session(sim: Sim, folder: str, prompt: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A real session of the person's."""
+    codex = subprocess.Popen(
+        [sim.env["BATON_CODEX_BIN"], "exec", "--skip-git-repo-check", "--json", prompt],
+        cwd=folder,
+        env=sim.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield codex
+    finally:
+        codex.kill()
+        codex.wait()
+
+
 def test_a_real_supervisors_tokens_stand_beside_the_workers(sim: Sim, call: dict[str, Any]) -> None:
     begin, finish, work = threading.Event(), threading.Event(), threading.Event()
     sim.model.on(
@@ -53,15 +72,7 @@ def test_a_real_supervisors_tokens_stand_beside_the_workers(sim: Sim, call: dict
         say("Done."),
     )
     objective = sim.script("supervised", stall(work), write("a.txt", "x\n"), report(files=["a.txt"]))
-    codex = subprocess.Popen(
-        [sim.env["BATON_CODEX_BIN"], "exec", "--skip-git-repo-check", "--json", "<supervise>"],
-        cwd=call["workspace"],
-        env=sim.env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    with _session(sim, call["workspace"], "<supervise>") as codex:
         # Its first answer is over, its second is held back until the run has begun.
         thread = sim.model.wait_for(lambda r: "<supervise>" in r.text and r.number == 1).thread_id
         answer = sim.delegate(
@@ -75,9 +86,6 @@ def test_a_real_supervisors_tokens_stand_beside_the_workers(sim: Sim, call: dict
         assert sim.wait(run_id)["verdict"] == "unverified"
         finish.set()
         assert codex.wait(60) == 0
-    finally:
-        codex.kill()
-        codex.wait()
     told = sim.inspect(run_id, "usage")
     (supervisor,) = told["supervisors"]
     assert supervisor["threadId"] == thread
@@ -88,6 +96,48 @@ def test_a_real_supervisors_tokens_stand_beside_the_workers(sim: Sim, call: dict
     assert told["workers"]["usage"] == _tokens(sim, sim.model.answers_of(str(worker)))
     assert [entry["usage"] for entry in told["tasks"]] == [told["workers"]["usage"]]
     assert (supervisor["cost"], told["workers"]["cost"]) == (None, None)
+
+
+@pytest.mark.parametrize("joins", ["wait", "control"])
+def test_a_session_that_takes_a_run_over_counts_from_then_on(
+    sim: Sim, call: dict[str, Any], joins: str
+) -> None:
+    begun, joined, ended, work = (threading.Event() for _ in range(4))
+    prompt = f"<take over by {joins}>"
+    sim.model.on(
+        prompt,
+        shell("true"),
+        stall(begun),
+        shell("true"),
+        stall(joined),
+        shell("true"),
+        stall(ended),
+        say("Done."),
+    )
+    objective = sim.script(
+        f"taken over by {joins}", stall(work), write("a.txt", "x\n"), report(files=["a.txt"])
+    )
+    with _session(sim, call["workspace"], prompt) as codex:
+        thread = sim.model.wait_for(lambda r: prompt in r.text and r.number == 1).thread_id
+        taker = Session(cwd=call["workspace"], thread_id=thread)
+        run_id = sim.delegate({**call, "objective": objective, "waitSeconds": 0})["runId"]
+        begun.set()
+        # One answer of its own work before it asks after the run.
+        sim.model.wait_for(lambda r: r.thread_id == thread and r.number == 2)
+        if joins == "wait":
+            sim.wait(run_id, 0, taker)
+        else:
+            assert sim.control(run_id, "resume", session=taker)["did"] == "it is at work"
+        joined.set()
+        sim.model.wait_for(lambda r: r.thread_id == thread and r.number == 3)
+        work.set()
+        sim.wait(run_id)
+        ended.set()
+        assert codex.wait(60) == 0
+    sim.wait(run_id, 0, Session(thread_id="00000000-0000-4000-8000-0000000000ff"))
+    (supervisor,) = sim.inspect(run_id, "usage")["supervisors"]
+    assert supervisor["threadId"] == thread
+    assert (supervisor["usage"], supervisor["session"]) == (_tokens(sim, 1), _tokens(sim, 4))
 
 
 def test_prices_of_the_person_make_a_cost_and_only_where_everything_is_known(

@@ -17,6 +17,7 @@ from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, TaskState
 from baton.engine.followup import AttemptKind
 from baton.engine.house import House
+from baton.engine.interest import CONTINUED
 from baton.engine.launch import start_runner
 from baton.engine.plan import RunPlan
 from baton.engine.private import open_repository
@@ -128,9 +129,7 @@ def _queue(
     checks = [*task.contract.verification_commands, *added]
     contract = task.contract.model_copy(update={"verification_commands": checks})
     plan = RunPlan.model_validate(run.options)
-    threads = [*plan.supervisors, *([session.thread_id] if session.thread_id else [])]
-    changes: dict[str, object] = {"supervisors": list(dict.fromkeys(threads))}
-    options = plan.model_copy(update=changes | ({"hold_reason": hold} if hold else {}))
+    options = plan.model_copy(update={"hold_reason": hold} if hold else {})
     # The bounds of the session that asks now hold from now on; a terminal has none of its own to set.
     bounds = run.session if session.profile is None else session.wire()
     detail: JsonObject = {"attempt": attempt.attempt, "thread": session.thread_id}
@@ -152,7 +151,7 @@ def _queue(
             note=None,
             options=options.wire(),
             session=bounds,
-            event=NewEvent(kind="run.continued", task_id=task.task_id, data=detail),
+            event=NewEvent(kind=CONTINUED, task_id=task.task_id, data=detail),
         )
 
 

@@ -35,7 +35,7 @@ class RunPlan(Wire):
     """Why the result is held although the call did not ask for it."""
     notes: list[str] = []
     supervisors: list[str] = []
-    """Threads of the sessions that started or continued the run."""
+    """Threads of the sessions that started the run; others have an interest later."""
     exploring: Exploring | None = None
     advice: Advice | None = None
     """What the facts that the call declared speak for."""

@@ -14,6 +14,7 @@ from baton.engine.continuation import continue_task
 from baton.engine.dry_run import dry_run
 from baton.engine.explore import exploration
 from baton.engine.house import House
+from baton.engine.interest import join
 from baton.engine.launch import start_runner
 from baton.engine.look import attempt_counts, look
 from baton.engine.owner import Ownership
@@ -94,7 +95,8 @@ class Service:
     async def wait_run(self, call: WaitCall, session: Session) -> dict[str, Any]:
         """Wait until the run rests or `waitSeconds` are over. Who waits owns the run."""
         await self._recover()
-        self.house.ledger.run(call.run_id)
+        if not self.house.ledger.run(call.run_id).state.at_rest:
+            join(self.house, call.run_id, session)
         return await self._wait(call.run_id, call.wait_seconds)
 
     async def inspect_run(self, call: InspectCall, session: Session) -> dict[str, Any]:
@@ -104,9 +106,11 @@ class Service:
 
     async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]:
         """Steer a run, then tell where it is."""
-        self.house.ledger.run(call.run_id)
+        rested = self.house.ledger.run(call.run_id).state.at_rest
         self.ownership.take(call.run_id)
         did = await blocking(steer, self.house, call, session)
+        if not (rested and self.house.ledger.run(call.run_id).state.at_rest):
+            join(self.house, call.run_id, session)
         return {"did": did, **self._shown(call.run_id)}
 
     def _begin(self, admitted: Admitted) -> str:

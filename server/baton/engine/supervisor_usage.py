@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.codex.rollout import find_rollout, read_rollout
 from baton.contract.evidence import Usage
 from baton.engine.house import House
-from baton.engine.plan import RunPlan
+from baton.engine.interest import interested
 from baton.ledger.records import RunRecord
 
 NOTHING = Usage(
@@ -18,11 +18,14 @@ NOTHING = Usage(
 
 @dataclass(frozen=True)
 class Supervisor:
-    """One session that started or continued the run."""
+    """One session with an interest in the run."""
 
     thread_id: str
     during: Usage
-    """From the run's beginning to its end, or until now. The request that made the call came before."""
+    """From the beginning of its interest to the end of the run, or until now.
+
+    The request that made the first call came before.
+    """
     session: Usage
     """The whole session so far."""
     model: str | None
@@ -32,19 +35,19 @@ class Supervisor:
 def supervisors(house: House, run: RunRecord) -> list[Supervisor]:
     """The supervising sessions of a run, oldest first; what their rollouts do not tell stays unknown.
 
-    They are looked for in the person's own Codex home. Sessions that only waited or looked are not known.
+    They are looked for in the person's own Codex home. Sessions that only looked are none.
     """
-    return [_one(house, run, thread) for thread in RunPlan.model_validate(run.options).supervisors]
+    return [_one(house, run, thread, since) for thread, since in interested(house, run).items()]
 
 
-def _one(house: House, run: RunRecord, thread_id: str) -> Supervisor:
+def _one(house: House, run: RunRecord, thread_id: str, since: float) -> Supervisor:
     unknown = Supervisor(thread_id, Usage(), Usage(), None)
     path = find_rollout(house.codex_home, thread_id)
     if path is None:
         return unknown
     try:
         whole = read_rollout(path)
-        part = read_rollout(path, since=run.created_at, until=run.ended_at or time.time())
+        part = read_rollout(path, since=since, until=run.ended_at or time.time())
     except OSError:
         return unknown
     during = part.usage

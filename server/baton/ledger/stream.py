@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from baton.contract.errors import NotFound
 from baton.ledger.base import Part, now
 from baton.ledger.records import CommandRecord, CommandState, EventRecord, JsonObject, NewEvent
@@ -44,6 +46,11 @@ class Stream(Part):
         else:
             where, values = "run_id = ? AND task_id = ? AND seq > ?", [run_id, task_id, after]
         return self._many(EVENTS, where, [*values, limit], "seq LIMIT ?")
+
+    def events_of(self, run_id: str, kinds: Sequence[str]) -> list[EventRecord]:
+        """Every event of these kinds, oldest first."""
+        places = ", ".join("?" * len(kinds))
+        return self._many(EVENTS, f"run_id = ? AND kind IN ({places})", [run_id, *kinds], "seq")
 
     def last_events(self, run_id: str, count: int) -> list[EventRecord]:
         """The last `count` events, oldest first."""
