@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from pydantic import JsonValue
 
 BackendName = Literal["app-server", "exec"]
 
@@ -43,5 +46,7 @@ class PoolSettings:
     """Tokens of all attempts of this pool together, over every invocation."""
     sources: tuple[str, ...] = ()
     """The files that had a say, weakest first, and `flags`."""
+    flags: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What the command line said, kept with the pool so that `baton pool retry` says it again."""
     notes: tuple[str, ...] = ()
     """What a person should know of how the settings were read."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from baton.contract.errors import InvalidInput
 from baton.policy.layer import LayerName, Origin, read_own_layer, read_project_layer
@@ -16,7 +18,7 @@ from baton.pool.project import EARLIER_FILE, find_project
 from baton.pool.settings import BackendName, PoolSettings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Flags:
     """What the command line says; None where it says nothing."""
 
@@ -33,6 +35,19 @@ class Flags:
     backoff_seconds: float | None = None
     backend: BackendName | None = None
     token_budget: int | None = None
+
+    def shown(self) -> dict[str, JsonValue]:
+        """What is said, as JSON; `recorded_flags` reads it again."""
+        said = {name: value for name, value in vars(self).items() if value not in (None, False)}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in said.items()}
+
+
+def recorded_flags(shown: Mapping[str, JsonValue]) -> Flags:
+    """Flags as a pool's record keeps them. Raises `InvalidInput` for what this version does not know."""
+    try:
+        return TypeAdapter(Flags).validate_python(dict(shown))
+    except ValidationError:
+        raise InvalidInput("the pool was run by another version; run its job file again instead") from None
 
 
 @dataclass(frozen=True)
@@ -252,7 +267,7 @@ def _settings(
     if writers > at_once:
         raise InvalidInput(f"write concurrency {writers} is above the concurrency {at_once}; lower it")
     run_dir = folder / flags.run_dir.expanduser() if flags.run_dir else state.run_root / jobs_file.stem
-    given = any(value not in (None, False) for value in vars(flags).values())
+    given = flags.shown()
     return PoolSettings(
         project=project,
         run_dir=run_dir.resolve(),
@@ -270,5 +285,12 @@ def _settings(
         backend=rules.backend,
         token_budget=rules.token_budget or None,
         sources=(*dict.fromkeys(sources), *(["flags"] if given else [])),
+        # Paths as they are now: the next command may be given in another folder.
+        flags={
+            **given,
+            **({"config": str((folder / flags.config.expanduser()).absolute())} if flags.config else {}),
+            "run_dir": str(run_dir.resolve()),
+            "project": str(project),
+        },
         notes=tuple(notes),
     )
