@@ -196,9 +196,10 @@ def test_a_command_that_is_not_on_path_or_is_shadowed_is_found(home: Home, test_
 @pytest.mark.codex
 def test_a_server_that_does_not_answer_is_a_failure(machine: Machine) -> None:
     commands = CodexCommands(machine.binary, machine.places, machine.env)
-    (missing,) = check_server.check_server(commands, machine.env)
+    (missing,) = check_server.check_server(commands, machine.places, machine.env)
     assert missing.grade is Grade.FAILURE and "No MCP server" in missing.message
+    assert missing.fix == "run `baton install`"
     with machine.config.open("a") as file:
         file.write('\n[mcp_servers.baton]\ncommand = "true"\n')
-    (silent,) = check_server.check_server(commands, machine.env)
+    (silent,) = check_server.check_server(commands, machine.places, machine.env)
     assert silent.grade is Grade.FAILURE and "does not answer" in silent.message

@@ -49,7 +49,11 @@ def _tell(found: Models) -> None:
         tiers = " ".join(_tiers_of(found, entry)) or "-"
         table.add_row(entry.slug, tiers, efforts, entry.default_effort or "-", window, _remarks(entry))
     # Never cut a name: where the terminal is narrow, lines wrap by themselves.
-    Console(width=200, highlight=False, markup=False, soft_wrap=True).print(table)
+    console = Console(width=200, highlight=False, markup=False, soft_wrap=True)
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        click.echo(line.rstrip())
     for tier in found.tiers:
         if tier.note:
             click.echo(f"{tier.name}: {tier.note}" if tier.model else tier.note)

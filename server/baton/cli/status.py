@@ -52,6 +52,8 @@ def _tell_installed(found: dict[str, Any]) -> None:
     if found["version"] is not None:
         changed = f", {found['changedFiles']} edited or deleted" if found["changedFiles"] else ""
         click.echo(f"installed  {found['version']} in {found['home']}: {found['files']} files{changed}")
+    else:
+        click.echo(f"installed  as a plugin of {found['home']}")
     click.echo(f"server     {_server(found)}")
     for project in found["projects"]:
         click.echo(f"project    {project}: agents")

@@ -16,6 +16,7 @@ from typing import IO, Any
 from baton.codex.person_config import read_person_config
 from baton.contract.errors import BatonError, CodexFailure
 from baton.install.findings import Finding, failure, note, ok, warning
+from baton.install.owned import read_owned
 from baton.install.places import Places
 from baton.install.plugin import CodexCommands, reason
 from baton.simulate.home import simulated_provider
@@ -49,14 +50,13 @@ class Entry:
     env_vars: tuple[str, ...]
 
 
-def check_server(codex: CodexCommands, env: Mapping[str, str]) -> Iterator[Finding]:
+def check_server(codex: CodexCommands, places: Places, env: Mapping[str, str]) -> Iterator[Finding]:
     """The entry is there, the server answers in time, and a first call is served."""
     try:
         entry = read_entry(codex)
     except BatonError as error:
-        yield failure(
-            "server", f"Codex has no usable server `baton`: {error.message}", "run `baton install --restore`"
-        )
+        command = "baton install --restore" if read_owned(places.owned) else "baton install"
+        yield failure("server", f"Codex has no usable server `baton`: {error.message}", f"run `{command}`")
         return
     try:
         started, tools, answered = _try(entry, _environment(entry, env))

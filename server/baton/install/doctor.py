@@ -87,7 +87,7 @@ class Doctor:
     def _server(self, codex: Codex, state: StateFolder) -> Iterator[Finding]:
         commands = CodexCommands(codex.binary.path, self.places, self.env)
         served = True
-        for finding in check_server.check_server(commands, self.env):
+        for finding in check_server.check_server(commands, self.places, self.env):
             served = served and finding.grade.value != "failure"
             yield finding
         yield from check_server.check_environment(commands, self.places, self.env)
