@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from baton.codex.session_profile import UNBOUNDED, SessionProfile
+from baton.contract.errors import BatonError
 from baton.contract.evidence import Usage
 from baton.contract.reply import ReplyFailure
 from baton.engine.house import House
@@ -105,6 +106,17 @@ class Invocation:
     stdin: bytes
 
 
+class CannotAsk(BatonError):
+    """Raised by an adapter that cannot put the question at all; no model was asked and nothing was spent."""
+
+    code = "cannot_ask"
+
+    def __init__(self, failure: ReplyFailure, message: str, required_action: str | None = None) -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.required_action = required_action
+
+
 @dataclass(frozen=True)
 class Kill:
     """Why a running program is to be ended before its time."""
@@ -187,8 +199,8 @@ class ProgramAdapter(Adapter, Protocol):
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
         """The program to start; may make what it needs below `places`.
 
-        Raises `InvalidInput` for settings that cannot be, `Unsupported` when the program is not there or too
-        old to be contained.
+        Raises `InvalidInput` for settings that cannot be, `CannotAsk` when the program is not there, too old
+        to be contained, or not logged in.
         """
         ...
 
