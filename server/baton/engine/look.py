@@ -6,17 +6,15 @@ import json
 from typing import Any
 
 from baton.contract.calls import InspectCall, InspectWhat
-from baton.contract.errors import InvalidInput, NotFound
+from baton.contract.errors import NotFound
 from baton.engine.handoff import handoff
 from baton.engine.house import House
+from baton.engine.paging import entries_window, text_window
 from baton.engine.present import present_run, present_task
 from baton.engine.private import open_repository
 from baton.engine.shorten import fit, size
 from baton.engine.spending import attempts_spent, usage_totals
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
-
-MAX_GROWTH = 1_000
-"""Bytes by which escaping may make a text longer than `limit`."""
 
 
 def look(house: House, call: InspectCall) -> dict[str, Any]:
@@ -33,20 +31,26 @@ def look(house: House, call: InspectCall) -> dict[str, Any]:
         case InspectWhat.SUMMARY:
             return _summary(house, run, tasks, call)
         case InspectWhat.DIFF:
-            return known | _text(_diff(house, run, chosen, call.attempt), call)
+            return known | text_window(_diff(house, run, chosen, call.attempt), call.offset, call.limit)
         case InspectWhat.CHECKS:
-            return known | _text(_checks(house, run, chosen, call.attempt), call)
+            return known | text_window(_checks(house, run, chosen, call.attempt), call.offset, call.limit)
         case InspectWhat.REPORT:
-            return known | _text(_report(house, run, chosen, call.attempt), call)
+            return known | text_window(_report(house, run, chosen, call.attempt), call.offset, call.limit)
         case InspectWhat.EVENTS:
             return known | _events(house, run, call)
         case InspectWhat.TIMELINE:
-            return known | _text(_timeline(house, run), call)
+            return known | text_window(_timeline(house, run), call.offset, call.limit)
         case InspectWhat.USAGE:
             spent = attempts_spent(house, run, chosen)
-            return known | usage_totals(house, run, chosen) | _entries("tasks", spent, call)
+            return (
+                known
+                | usage_totals(house, run, chosen)
+                | entries_window("tasks", spent, call.offset, call.limit)
+            )
         case InspectWhat.HANDOFF:
-            return known | handoff(house, run, tasks, lambda listed: _entries("tasks", listed, call))
+            return known | handoff(
+                house, run, tasks, lambda listed: entries_window("tasks", listed, call.offset, call.limit)
+            )
 
 
 def attempt_counts(house: House, run_id: str) -> dict[str, int]:
@@ -161,38 +165,3 @@ def _timeline(house: House, run: RunRecord) -> str:
         task = f" {event.task_id}" if event.task_id else ""
         lines.append(f"{event.created_at - run.created_at:9.3f} s{task} {event.kind}")
     return "\n".join(lines) + "\n"
-
-
-def _entries(name: str, entries: list[dict[str, Any]], call: InspectCall) -> dict[str, Any]:
-    """As many of the entries from `offset` on as fit, at least one."""
-    end, room = call.offset, call.limit
-    while end < len(entries) and (room >= size(entries[end]) or end == call.offset):
-        room -= size(entries[end])
-        end += 1
-    return {name: entries[call.offset : end]} | ({"nextOffset": end} if end < len(entries) else {})
-
-
-def _text(text: str, call: InspectCall) -> dict[str, Any]:
-    """A window of UTF-8 text, its edges moved to whole characters."""
-    data = text.encode("utf-8", "replace")
-    if call.offset > len(data):
-        raise InvalidInput(f"offset: {call.offset} is beyond the end; there are {len(data)} bytes")
-    end = min(call.offset + call.limit, len(data))
-    while end < len(data) and data[end] & 0xC0 == 0x80:
-        end -= 1
-    if end <= call.offset:
-        end = min(call.offset + 4, len(data))
-    # Control characters and quotes grow on the wire.
-    while end - call.offset > 8 and size(_window(data, call.offset, end)) > call.limit + MAX_GROWTH:
-        end = call.offset + (end - call.offset) * 3 // 4
-        while data[end] & 0xC0 == 0x80:
-            end -= 1
-    shown: dict[str, Any] = {"text": _window(data, call.offset, end)}
-    if end < len(data):
-        shown["nextOffset"] = end
-        shown["bytes"] = len(data)
-    return shown
-
-
-def _window(data: bytes, begin: int, end: int) -> str:
-    return data[begin:end].decode("utf-8", "ignore")
