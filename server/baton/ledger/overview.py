@@ -119,7 +119,7 @@ class Overview:
 
     def runs(self, limit: int, chosen: RunFilter | None = None) -> list[RunLine]:
         """The newest runs that fit, at most `limit`."""
-        where, values = _where(chosen or RunFilter())
+        where, values = where_runs(chosen or RunFilter())
         return self._runs(f"{where} ORDER BY created_at DESC, run_id LIMIT ?", [*values, limit])
 
     def run(self, run_id: str) -> RunLine | None:
@@ -145,15 +145,15 @@ class Overview:
             found[run_id][state] = count
         return found
 
-    def tasks(self, run_id: str) -> list[TaskLine]:
-        """The tasks of a run in their order."""
+    def tasks(self, run_id: str, offset: int = 0, limit: int = -1) -> list[TaskLine]:
+        """The tasks of a run in their order: from number `offset` on, at most `limit` unless that is -1."""
         sql = (
             "SELECT task_id, position, label, substr(json_extract(contract, '$.objective'), 1, ?1), state,"
             " verdict, json_extract(outcome, '$.integration'), json_extract(outcome, '$.detail'),"
             " substr(json_extract(reasons, '$[0]'), 1, ?1), depends_on, created_at, updated_at, ended_at"
-            " FROM tasks WHERE run_id = ?2 ORDER BY position, task_id"
+            " FROM tasks WHERE run_id = ?2 ORDER BY position, task_id LIMIT ?3 OFFSET ?4"
         )
-        return [_task(row) for row in self.db.read(sql, [MAX_OBJECTIVE, run_id])]
+        return [_task(row) for row in self.db.read(sql, [MAX_OBJECTIVE, run_id, limit, offset])]
 
     def attempts(self, run_id: str) -> list[AttemptLine]:
         """All attempts of a run, by task and number."""
@@ -202,7 +202,8 @@ class Overview:
         return [_event(row) for row in self.db.read(sql, values)]
 
 
-def _where(chosen: RunFilter) -> tuple[str, list[object]]:
+def where_runs(chosen: RunFilter) -> tuple[str, list[object]]:
+    """The condition on `runs`, and its values."""
     parts, values = ["1"], list[object]()
     if chosen.states:
         parts.append(f"state IN ({_marks(chosen.states)})")

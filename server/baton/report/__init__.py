@@ -1,0 +1,1 @@
+"""What happened, for people to read: one set of templates for the report and the dashboard."""
