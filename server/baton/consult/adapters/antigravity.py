@@ -52,7 +52,7 @@ class Antigravity:
         if extra.get("uncontained") is not True:
             raise CannotAsk(
                 ReplyFailure.SCOPE_NOT_ENFORCED,
-                "Antigravity cannot be contained; set extra.uncontained = true for this agent to ask it so",
+                "Antigravity cannot be contained; set settings = { uncontained = true } for it to ask it so",
             )
         if question.resume is not None:
             raise InvalidInput("a conversation with Antigravity cannot be gone on with")

@@ -75,19 +75,21 @@ def check_extra(agent: Agent, known: Mapping[str, type]) -> Mapping[str, Any]:
         if name not in known:
             hint = nearest(name, known)
             advice = f"did you mean {hint!r}?" if hint else "known: " + (", ".join(sorted(known)) or "none")
-            raise InvalidInput(f"agents.{agent.id}.extra.{name}: unknown setting; {advice}")
+            raise InvalidInput(f"agents.{agent.id}.settings.{name}: unknown setting; {advice}")
         wanted = known[name]
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise InvalidInput(f"agents.{agent.id}.extra.{name}: expected {wanted.__name__}, got {value!r}")
+            raise InvalidInput(
+                f"agents.{agent.id}.settings.{name}: expected {wanted.__name__}, got {value!r}"
+            )
     return agent.extra
 
 
 def env_names(agent: Agent) -> tuple[str, ...]:
-    """Names of variables that the person adds for this agent: `extra.env = ["NAME", "PREFIX_*"]`."""
+    """Names of variables that the person adds: for all agents, and by the agent's own `env = ["NAME"]`."""
     names = agent.extra.get("env", ())
     if not all(isinstance(name, str) for name in names):
-        raise InvalidInput(f"agents.{agent.id}.extra.env: expected names of variables")
-    return tuple(names)
+        raise InvalidInput(f"agents.{agent.id}.settings.env: expected names of variables")
+    return (*agent.env_names, *names)
 
 
 def version_of(program: Path, house: House, env: Mapping[str, str], *asks: str) -> str:

@@ -55,6 +55,8 @@ class Agent:
     """Whether this agent may be asked with the web; the question must want it too."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Settings of one runtime alone; unknown ones are refused by `prepare`."""
+    env_names: tuple[str, ...] = ()
+    """Variables that the person adds to what its program is given; a trailing `*` lists all that start so."""
 
 
 @dataclass(frozen=True)
