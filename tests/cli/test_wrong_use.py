@@ -17,7 +17,7 @@ from cli.conftest import Run
         (("nonsense",), "baton has no command 'nonsense'"),
         (("run",), "did you mean 'runs'?"),
         (("--nonsense",), "see `baton --help`"),
-        (("runs", "frob"), "baton runs has no command 'frob'; commands: list, show"),
+        (("runs", "frob"), "baton runs has no command 'frob'; commands: diff, evidence, export, "),
         (("runs", "show"), "Missing argument 'RUN'; see `baton runs show --help`"),
         (("runs", "list", "--limit", "x"), "see `baton runs list --help`"),
         (("policy", "show", "extra"), "see `baton policy show --help`"),

@@ -240,7 +240,7 @@ def test_a_failing_check_is_told_to_the_worker_once_and_what_it_mends_lands(
     assert first.thread_id == second.thread_id and second.kind == AttemptKind.REPAIR
     told = sim.inspect(run_id, "events", taskId="mended", limit=20_000)["text"]
     planned = [json.loads(line) for line in told.splitlines() if "attempt.planned" in line]
-    assert [event["as_kind"] for event in planned] == ["first", "repair"]
+    assert [event["attemptKind"] for event in planned] == ["first", "repair"]
     assert "a check failed on a claimed PASS" in planned[1]["why"]
 
 

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-import datetime
 import json
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from baton.cli.amounts import Moment, when
 from baton.cli.group import Group
-from baton.contract.calls import InspectCall, InspectWhat
+from baton.cli.runs_text import evidence_lines, run_lines
+from baton.cli.shown import echo_json, many_lines, one_line
+from baton.contract.states import RunState, Verdict
+from baton.engine.activity import event_wire
+from baton.engine.export import export_run
 from baton.engine.house import House
-from baton.engine.look import attempt_counts, look
+from baton.engine.launch import runner_log
+from baton.engine.look import attempt_counts
 from baton.engine.present import present_run
+from baton.engine.private import fetch_command
 from baton.engine.recover import recover_all
+from baton.engine.results import chosen_attempts, chosen_tasks, evidence, patches
+from baton.engine.tell import tell
+from baton.ledger.overview import Overview, RunFilter
 from baton.ledger.records import RunRecord, TaskRecord
+
+PAGE = 1000
+
+MAX_NAMED = 6
+"""Tasks named in a line of the list."""
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+task_option = click.option("--task", "task_id", help="Only this task.")
+attempt_option = click.option(
+    "--attempt", type=click.IntRange(min=1), help="This attempt. Default: the last."
+)
 
 
 @click.group(cls=Group)
@@ -24,79 +47,228 @@ def runs() -> None:
 
 @runs.command(name="list")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in RunState]),
+    help="In this state; may be repeated.",
+)
+@click.option(
+    "--verdict", type=click.Choice([one.value for one in Verdict]), help="With a task of this verdict."
+)
+@click.option("--workspace", type=click.Path(), help="In this folder or below it.")
+@click.option("--since", type=Moment(), help="Begun since then: 30m, 12h, 7d ago, or a date.")
+@click.option("--until", type=Moment(), help="Begun before then.")
+@click.option("--label", help="With this in the id, label or objective of a task.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
-def list_runs(limit: int, as_json: bool) -> None:
-    """The newest runs first."""
+def list_runs(
+    limit: int,
+    states: tuple[str, ...],
+    verdict: str | None,
+    workspace: str | None,
+    since: float | None,
+    until: float | None,
+    label: str | None,
+    as_json: bool,
+) -> None:
+    """The newest runs first, of all sessions."""
+    chosen = RunFilter(
+        states=states,
+        verdict=verdict,
+        workspace=None if workspace is None else os.path.realpath(workspace),
+        since=since,
+        until=until,
+        label=label,
+    )
     with House.open() as house:
         recover_all(house)
-        found = [(run, house.ledger.tasks(run.run_id)) for run in house.ledger.runs(limit)]
+        overview = Overview(house.ledger.db)
+        found = [(run, overview.tasks(run.run_id)) for run in overview.runs(limit, chosen)]
     if as_json:
-        click.echo(json.dumps([_entry(run, tasks) for run, tasks in found], ensure_ascii=False))
+        echo_json(
+            [
+                {
+                    "runId": run.run_id,
+                    "state": run.state,
+                    "workspace": run.workspace,
+                    "createdAt": run.created_at,
+                    "endedAt": run.ended_at,
+                    "note": run.note,
+                    "supervisor": {"threadId": run.thread_id, "model": run.model},
+                    "tasks": [
+                        {
+                            "taskId": one.task_id,
+                            "label": one.label,
+                            "state": one.state,
+                            "verdict": one.verdict,
+                        }
+                        for one in tasks
+                    ],
+                }
+                for run, tasks in found
+            ]
+        )
         return
     if not found:
-        click.echo("no runs yet")
+        click.echo("no runs yet" if chosen == RunFilter() else "no run fits")
     for run, tasks in found:
-        verdicts = ", ".join(f"{task.task_id} {task.verdict or task.state}" for task in tasks[:6])
-        more = f" and {len(tasks) - 6} more" if len(tasks) > 6 else ""
-        click.echo(
-            f"{run.run_id}  {_when(run.created_at)}  {run.state:<11}  {verdicts}{more}  {run.workspace}"
-        )
+        named = ", ".join(one_line(f"{one.task_id} {one.verdict or one.state}") for one in tasks[:MAX_NAMED])
+        more = f" and {len(tasks) - MAX_NAMED} more" if len(tasks) > MAX_NAMED else ""
+        place = one_line(run.workspace)
+        click.echo(f"{run.run_id}  {when(run.created_at)}  {run.state:<11}  {named}{more}  {place}")
 
 
 @runs.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@as_json_option
 def show(run_id: str, as_json: bool) -> None:
     """One run with the result of every task, and the git command that fetches what is kept."""
     with House.open() as house:
         recover_all(house)
         run = house.ledger.run(run_id)
         tasks = house.ledger.tasks(run_id)
-        counts = attempt_counts(house, run_id)
+        fetch = {task.task_id: fetch_command(house, run, task.kept) for task in tasks if task.kept}
         if as_json:
-            shown = present_run(run, tasks, counts)
+            shown = present_run(run, tasks, attempt_counts(house, run_id))
             shown["results"] = [task.result.wire() if task.result else None for task in tasks]
-            click.echo(json.dumps(_entry(run, tasks) | shown, ensure_ascii=False))
+            shown["fetch"] = fetch
+            echo_json(_entry(run, tasks) | shown)
             return
-        click.echo(f"{run.run_id}  {run.state}  {run.workspace}")
-        if run.note:
-            click.echo(f"  {run.note}")
-        for task in tasks:
-            _show_task(house, run, task)
+    for line in run_lines(run, tasks, fetch):
+        click.echo(line)
 
 
-def _show_task(house: House, run: RunRecord, task: TaskRecord) -> None:
-    click.echo(
-        f"\n{task.task_id}: {task.verdict or task.state}  {task.label or task.contract.objective[:80]}"
-    )
-    for reason in task.reasons:
-        click.echo(f"  because: {reason}")
-    if task.outcome.integration is not None:
-        detail = f": {task.outcome.detail}" if task.outcome.detail else ""
-        click.echo(f"  workspace: {task.outcome.integration}{detail}")
-    result = task.result
-    if result is None:
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@task_option
+@attempt_option
+@click.option("--raw", is_flag=True, help="The patches alone, byte for byte, for `git apply`.")
+@as_json_option
+def diff(run_id: str, task_id: str | None, attempt: int | None, raw: bool, as_json: bool) -> None:
+    """What the tasks of a run changed, whether or not it landed.
+
+    What cannot be printed is shown as escapes, unless --raw is given.
+    """
+    with House.open() as house:
+        run = house.ledger.run(run_id)
+        attempts = chosen_attempts(house, run, chosen_tasks(house, run, task_id), attempt)
+        found = list(patches(house, run, attempts))
+        fetch = {patch.ref: fetch_command(house, run, patch.ref) for patch in found}
+    if raw:
+        sys.stdout.buffer.write(b"".join(patch.data for patch in found))
         return
-    if result.claim is not None:
-        click.echo(f"  claim: {result.claim.status}: {' '.join(result.claim.summary.split())[:200]}")
-    evidence = result.evidence
-    click.echo(f"  scope: {evidence.scope.enforcement}")
-    for violation in evidence.scope.violations:
-        click.echo(f"  out of scope: {violation.path} ({violation.rule})")
-    for change in evidence.changes[:50]:
-        click.echo(f"  {change.kind}: {change.path}")
-    for check in evidence.checks:
-        click.echo(f"  check {check.status}: {check.command}{f' ({check.detail})' if check.detail else ''}")
-    for line in evidence.discrepancies:
-        click.echo(f"  discrepancy: {line}")
-    for line in evidence.notices:
-        click.echo(f"  notice: {line}")
-    if task.kept is not None:
-        diff = look(
-            house, InspectCall(run_id=run.run_id, what=InspectWhat.DIFF, task_id=task.task_id, limit=400)
-        )
-        command = str(diff["text"]).partition("\n")[0].partition(": ")[2]
-        click.echo(f"  kept: {command}")
+    if as_json:
+        shown = [
+            {
+                "taskId": patch.task_id,
+                "attempt": patch.attempt,
+                "fetch": fetch[patch.ref],
+                "diff": patch.data.decode("utf-8", "backslashreplace"),
+            }
+            for patch in found
+        ]
+        echo_json({"runId": run_id, "tasks": shown})
+        return
+    if not found:
+        click.echo("no result has been captured")
+    for patch in found:
+        click.echo(f"# {patch.task_id}, attempt {patch.attempt}: {one_line(fetch[patch.ref])}")
+        click.echo(many_lines(patch.data.decode("utf-8", "surrogateescape")), nl=False)
+
+
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@task_option
+@click.option("--after", default=0, type=click.IntRange(min=0), help="Only events with a greater number.")
+@click.option("--runner", is_flag=True, help="What the run's own process wrote instead.")
+@as_json_option
+def log(run_id: str, task_id: str | None, after: int, runner: bool, as_json: bool) -> None:
+    """Every event of a run, oldest first, with the seconds since it began."""
+    with House.open() as house:
+        run = house.ledger.run(run_id)
+        if task_id is not None:
+            chosen_tasks(house, run, task_id)
+        if runner:
+            _runner_log(house, run_id, as_json=as_json)
+            return
+        overview, first = Overview(house.ledger.db), True
+        if as_json:
+            click.echo(f'{{"runId": {json.dumps(run_id)}, "events": [', nl=False)
+        while events := overview.events(run_id, after, PAGE):
+            after = events[-1].seq
+            for event in events:
+                if task_id is not None and event.task_id != task_id:
+                    continue
+                if as_json:
+                    click.echo(("" if first else ", ") + json.dumps(event_wire(event)), nl=False)
+                    first = False
+                    continue
+                task = f" {one_line(event.task_id)}" if event.task_id else ""
+                told = one_line(tell(event.kind, event.data))
+                click.echo(f"{event.at - run.created_at:9.3f} s {event.seq:>5}{task} {told}")
+        if as_json:
+            click.echo("]}")
+
+
+@runs.command(name="evidence")
+@click.argument("run_id", metavar="RUN")
+@task_option
+@click.option("--output", is_flag=True, help="With the whole output of every check.")
+@as_json_option
+def show_evidence(run_id: str, task_id: str | None, output: bool, as_json: bool) -> None:
+    """What each worker claims beside what Baton observed, for every attempt."""
+    with House.open() as house:
+        run = house.ledger.run(run_id)
+        tasks = chosen_tasks(house, run, task_id)
+        if as_json:
+            found = evidence(house, run, tasks)
+            if output:
+                found["outputs"] = dict(_outputs(house, found))
+            echo_json(found)
+            return
+        for line in evidence_lines(house, run, tasks, with_output=output):
+            click.echo(line)
+
+
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@as_json_option
+def export(run_id: str, folder: Path | None, as_json: bool) -> None:
+    """Write all that is known of a run into a new FOLDER (default: ./RUN) of plain files.
+
+    Events, evidence, patches, briefs, reports and the whole output of checks: they may hold secrets that
+    your files or commands hold.
+    """
+    with House.open() as house:
+        run = house.ledger.run(run_id)
+        place = folder if folder is not None else Path(run.run_id)
+        files = export_run(house, run, place)
+    if as_json:
+        echo_json({"runId": run_id, "folder": str(place.resolve()), "files": files})
+        return
+    click.echo(f"{one_line(str(place))}: {len(files)} files")
+
+
+def _runner_log(house: House, run_id: str, *, as_json: bool) -> None:
+    path = runner_log(house, run_id)
+    text = path.read_text("utf-8", "surrogateescape") if path.exists() else ""
+    if as_json:
+        echo_json({"runId": run_id, "path": str(path), "text": text})
+        return
+    click.echo(many_lines(text), nl=False)
+    if not text:
+        click.echo(f"it wrote nothing ({path})", file=sys.stderr)
+
+
+def _outputs(house: House, found: dict[str, Any]) -> dict[str, str]:
+    """The outputs of all checks by their artifact id."""
+    results = [attempt["result"] for task in found["tasks"] for attempt in task["attempts"]]
+    checks = [check for result in results if result for check in result["evidence"].get("checks", [])]
+    checks += [check for one in found["integrations"] for check in one["checks"]]
+    ids = {check["output"] for check in checks if check.get("output")}
+    return {one: house.artifacts.read(one).decode("utf-8", "backslashreplace") for one in ids}
 
 
 def _entry(run: RunRecord, tasks: list[TaskRecord]) -> dict[str, Any]:
@@ -110,7 +282,3 @@ def _entry(run: RunRecord, tasks: list[TaskRecord]) -> dict[str, Any]:
             {"taskId": task.task_id, "state": task.state.value, "verdict": task.verdict} for task in tasks
         ],
     }
-
-
-def _when(moment: float) -> str:
-    return datetime.datetime.fromtimestamp(moment).strftime("%Y-%m-%d %H:%M")

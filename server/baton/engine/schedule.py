@@ -201,7 +201,7 @@ def _after(
 
 def _start(ctx: RunContext, task: TaskRecord, record: AttemptRecord) -> AttemptRecord:
     event = ctx.event(
-        "attempt.planned", task.task_id, record.attempt, as_kind=record.kind, why=record.data.get("why")
+        "attempt.planned", task.task_id, record.attempt, attemptKind=record.kind, why=record.data.get("why")
     )
     with ctx.house.ledger.transaction():
         ctx.house.ledger.update_task(ctx.run_id, task.task_id, state=TaskState.WORKING)

@@ -23,13 +23,11 @@ def tell(kind: str, data: Mapping[str, Any]) -> str:
             return f"notice: {data.get('message', '')}"
         case "worker.turn_started":
             return "turn started"
-        case "worker.tokens":
-            return f"{data.get('totalTokens', 'unknown')} tokens so far"
         case "check":
             return f"check {data.get('status')}: {data.get('command', '')}"
         case "attempt.planned":
             why = data.get("why")
-            return f"attempt planned: {data.get('as_kind')}" + (f" ({why})" if why else "")
+            return f"attempt planned: {data.get('attemptKind')}" + (f" ({why})" if why else "")
         case "attempt.decided":
             return f"{data.get('action')}: {data.get('why')}"
         case "run.interrupted" | "integration.held" | "integration.moved":
