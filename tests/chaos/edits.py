@@ -35,7 +35,8 @@ from baton.contract.task import TaskCall
 from baton.engine import integrate as engine
 from baton.engine.house import House
 from baton.simulate.model_server import ScriptedModel
-from baton.simulate.workers import honest
+from baton.simulate.script import shell
+from baton.simulate.workers import report
 from baton.workspace.apply import apply
 from baton.workspace.git import Git
 from baton.workspace.journal import Journal, Mark
@@ -100,6 +101,15 @@ class Work:
             lines[middle : middle + 1] = [f"line 7 {self.token}"]
             texts[path] = "\n".join(lines) + "\n"
         return texts
+
+    @property
+    def script(self) -> str:
+        """The same as a shell script, for a worker that sees the files as they are when it comes to them."""
+        line = f"0,/^line 7/s/^line 7.*/line 7 {self.token}/"
+        edits = [f"[ ! -f {path} ] || sed -i '{line}' {path}" for path in self.edited]
+        return "; ".join(
+            ["mkdir -p src/sub", *edits, *(f"echo {self.token} > {path}" for path in self.added)]
+        )
 
     def halves(self, root: Path, integration: Integration | None, person: Person) -> list[str]:
         """Files that show the opposite of what became of the result; what the person changed is theirs."""
@@ -220,7 +230,7 @@ class Edits:
 
     def _real(self, work: Work, person: Person, chance: random.Random) -> Integration | None:
         objective = f"<edits {person.name}>"
-        self.model.on(objective, *honest(work.texts(self.workspace)))
+        self.model.on(objective, shell(work.script), report(summary="Written."))
         call = TaskCall(
             objective=objective,
             allowed_files=["src/"],
