@@ -29,11 +29,11 @@ from baton.engine.explore import with_citations
 from baton.engine.followup import AttemptKind
 from baton.engine.isolation import Place, isolate, thread_settings, worker_profile
 from baton.engine.judge import Observed, discrepancies, judge
+from baton.engine.quiet import quiet
 from baton.engine.stop import StopReason
 from baton.engine.turn_text import continuation_text, first_text
 from baton.engine.verification import run_checks
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
-from baton.process.tree import ProcessId, end_tree, start_time
 from baton.workspace.scope import Scope, read_scope
 
 INTERRUPT_INTERVAL = 0.1
@@ -191,32 +191,9 @@ async def _interrupt_on_stop(ctx: RunContext, thread: WorkerThread) -> None:
 
 async def _quiet(work: Working, server: AppServer, thread: WorkerThread) -> None:
     """End everything the worker left running, before its tree is looked at."""
-    if not server.alive:
-        # Its commands die with it, but not in the same instant: until the tree is gone they may still write.
-        await server.close()
-        return
-    try:
-        left = await thread.clean_terminals()
-        if left:
-            # Only this thread's commands: other threads of the server go on.
-            left = await blocking(_end, left)
-        why = f"{len(left)} of its commands could not be ended" if left else None
-    except CodexFailure as broken:
-        why = broken.message
-    if why is None:
-        # A thread that stays loaded would keep its old sandbox when it is resumed with a new one.
-        await thread.forget()
-    else:
-        # Its end is the end of every command it started.
-        await server.close()
-        work.notices.append(f"the app-server was ended to stop the worker's commands: {why}")
-
-
-def _end(pids: Sequence[int]) -> tuple[int, ...]:
-    """End processes with all below them; those that could not be ended."""
-    found = ((pid, start_time(pid)) for pid in pids)
-    trees = [ProcessId(pid, started) for pid, started in found if started is not None]
-    return tuple(process.pid for tree in trees for process in end_tree(tree))
+    notice = await quiet(server, thread)
+    if notice is not None:
+        work.notices.append(notice)
 
 
 async def _capture(ctx: RunContext, work: Working) -> None:

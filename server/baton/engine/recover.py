@@ -140,25 +140,36 @@ def close_interrupted(house: House, run_id: str, why: str) -> None:
 
 
 def _end_processes(house: House, run_id: str) -> None:
-    boot = boot_id()
     recorded = house.ledger.processes(run_id)
+    boot = boot_id()
+    end_left_processes(
+        run_id,
+        [
+            ProcessId(process.pid, process.start_time)
+            for process in recorded
+            if process.boot_id == boot and process.kind != "runner"
+        ],
+    )
     for process in recorded:
-        # A guard: asked to, it ends its tree; killed alone, it would leave it.
-        if process.boot_id == boot and process.kind != "runner":
-            with contextlib.suppress(ValueError):  # one of ours: a later program under an old number
-                end_tree(ProcessId(process.pid, process.start_time))
+        house.ledger.end_process(process.process_id, "ended by recovery")
+
+
+def end_left_processes(marker: str, guards: Collection[ProcessId]) -> None:
+    """End what is left of a run or pool: first the trees of its guards, then whoever carries its mark.
+
+    A guard that is asked to ends its tree; killed alone, it would leave it. What cannot be ended is logged.
+    """
+    for process in guards:
+        with contextlib.suppress(ValueError):  # one of ours: a later program under an old number
+            end_tree(process)
     left: Collection[ProcessId] = ()
     for _ in range(ROUNDS):
-        found = processes_with_marker(RUN_MARKER, run_id)
+        found = processes_with_marker(RUN_MARKER, marker)
         if not found:
             break
         left = end_processes(found)
     if left:
-        log.warning(
-            "run %s: processes that could not be ended: %s", run_id, [process.pid for process in left]
-        )
-    for process in recorded:
-        house.ledger.end_process(process.process_id, "ended by recovery")
+        log.warning("%s: processes that could not be ended: %s", marker, [process.pid for process in left])
 
 
 def _recover_applies(house: House, run_id: str, repo: PrivateRepository) -> None:

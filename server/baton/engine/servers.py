@@ -19,14 +19,22 @@ STAGGER_SECONDS = 0.02
 class _Used:
     server: AppServer
     threads: int = 0
+    served: int = 0
 
 
 class Servers:
-    """Hands out app-servers, each to at most `most` threads at a time."""
+    """Hands out app-servers, each to at most `most` threads at a time.
 
-    def __init__(self, start: Callable[[], Awaitable[AppServer]], most: int) -> None:
+    One that has served `retire_after` threads gets no more and is ended when the last of them is done: what
+    it keeps of each would otherwise add up.
+    """
+
+    def __init__(
+        self, start: Callable[[], Awaitable[AppServer]], most: int, *, retire_after: int | None = None
+    ) -> None:
         self._start = start
         self._most = most
+        self._retire_after = retire_after
         self._used: list[_Used] = []
         self._lock = anyio.Lock()
 
@@ -47,17 +55,27 @@ class Servers:
 
     async def _room(self) -> _Used:
         async with self._lock:
-            for dead in [used for used in self._used if not used.server.alive]:
+            for dead in [used for used in self._used if not used.server.alive or self._has_retired(used)]:
                 await dead.server.close()
                 self._used.remove(dead)
-            used = next((used for used in self._used if used.threads < self._most), None)
+            used = next((used for used in self._used if self._has_room(used)), None)
             if used is None:
                 used = _Used(await self._start())
                 self._used.append(used)
             elif used.threads:
                 await anyio.sleep(STAGGER_SECONDS)
             used.threads += 1
+            used.served += 1
             return used
+
+    def _has_room(self, used: _Used) -> bool:
+        return used.threads < self._most and not self._is_worn(used)
+
+    def _has_retired(self, used: _Used) -> bool:
+        return used.threads == 0 and self._is_worn(used)
+
+    def _is_worn(self, used: _Used) -> bool:
+        return self._retire_after is not None and used.served >= self._retire_after
 
     async def close(self) -> None:
         """End all of them."""

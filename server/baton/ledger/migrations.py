@@ -130,8 +130,9 @@ def m005_pools(db: sqlite3.Connection) -> None:
         """CREATE TABLE pool_jobs (
             pool_id TEXT NOT NULL REFERENCES pools ON DELETE CASCADE, job_id TEXT NOT NULL,
             position INTEGER NOT NULL, fingerprint TEXT NOT NULL, writes INTEGER NOT NULL,
-            safe_retry INTEGER NOT NULL, state TEXT NOT NULL, named INTEGER NOT NULL,
-            attempts INTEGER NOT NULL, reason TEXT, failure_class TEXT, thread_id TEXT,
+            safe_retry INTEGER NOT NULL, state TEXT NOT NULL, touched INTEGER NOT NULL,
+            named INTEGER NOT NULL, attempts INTEGER NOT NULL, reason TEXT, failure_class TEXT,
+            thread_id TEXT, run_id TEXT,
             output TEXT, output_bytes INTEGER, tokens INTEGER, updated_at REAL NOT NULL, ended_at REAL,
             PRIMARY KEY (pool_id, job_id)
         ) WITHOUT ROWID"""

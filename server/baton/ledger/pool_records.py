@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 
 from baton.contract.evidence import CheckResult, Route, Usage
-from baton.contract.states import FailureClass
 from baton.ledger.records import JsonObject, PathText, Record
 
 
@@ -72,17 +71,21 @@ class PoolJobRecord(Record):
     position: int
     fingerprint: str
     writes: bool
-    """Whether it changes files in its directory; False for one that is merged like a batch."""
     safe_retry: bool
     state: JobState = JobState.QUEUED
+    touched: bool = False
+    """Work has been given out for it, whatever came of that: a writer may have written."""
     named: bool = False
     """Somebody asked for this very job again: it may run although it may have written before."""
     attempts: int = 0
     reason: str | None = None
     """One line on why it failed, waits or was skipped."""
-    failure_class: FailureClass | None = None
+    failure_class: str | None = None
+    """The class of the latest trouble: a `FailureClass`, or what was missing of the evidence."""
     thread_id: str | None = None
-    """The thread that its latest attempt worked in."""
+    """The thread of its latest attempt, as long as another one can go on in it."""
+    run_id: str | None = None
+    """The run of an isolated job, as long as it can go on."""
     output: str | None = None
     """Artifact id (sha256) of the final message of the attempt that succeeded."""
     output_bytes: int | None = None
@@ -109,7 +112,7 @@ class PoolAttemptRecord(Record):
     route: Route | None = None
     attested: bool = False
     """Whether the route is what Codex reports as effective; else it is what was asked for."""
-    failure_class: FailureClass | None = None
+    failure_class: str | None = None
     message: str | None = None
     """What went wrong, as it was said."""
     usage: Usage | None = None

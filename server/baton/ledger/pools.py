@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from baton.contract.errors import NotFound, WrongState
 from baton.ledger.base import Part, now
@@ -20,6 +21,23 @@ _LISTED = "`baton pool list` lists the pools"
 
 _KNOWN_AT_ONCE = 500
 """Fingerprints looked up by one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJob:
+    """What the ledger knows of a job from before."""
+
+    position: int
+    fingerprint: str
+    safe_retry: bool
+    state: JobState
+    attempts: int
+    output: str | None
+    output_bytes: int | None
+    touched: bool
+    named: bool
+    thread_id: str | None
+    run_id: str | None
 
 
 class Pools(Part):
@@ -109,13 +127,29 @@ class Pools(Part):
             values += [state.value for state in states]
         return self._many(POOL_JOBS, where, [*values, limit], "position, job_id LIMIT ?")
 
-    def pool_job_states(self, pool_id: str) -> dict[str, tuple[str, JobState, str | None, int | None]]:
-        """Of every job its fingerprint, state, output and the bytes of that: little, even of many jobs."""
+    def pool_job_states(self, pool_id: str) -> dict[str, KnownJob]:
+        """Of every job what a new invocation has to know: little, even of many jobs."""
         rows = self.db.read(
-            "SELECT job_id, fingerprint, state, output, output_bytes FROM pool_jobs WHERE pool_id = ?",
+            "SELECT job_id, position, fingerprint, safe_retry, state, attempts, output, output_bytes,"
+            " touched, named, thread_id, run_id FROM pool_jobs WHERE pool_id = ?",
             [pool_id],
         )
-        return {row[0]: (row[1], JobState(row[2]), row[3], row[4]) for row in rows}
+        return {
+            row[0]: KnownJob(
+                position=row[1],
+                fingerprint=row[2],
+                safe_retry=bool(row[3]),
+                state=JobState(row[4]),
+                attempts=row[5],
+                output=row[6],
+                output_bytes=row[7],
+                touched=bool(row[8]),
+                named=bool(row[9]),
+                thread_id=row[10],
+                run_id=row[11],
+            )
+            for row in rows
+        }
 
     def pool_counts(self, pool_id: str) -> dict[JobState, int]:
         """How many jobs are in each state; states without any are left out."""
@@ -123,6 +157,14 @@ class Pools(Part):
             "SELECT state, count(*) FROM pool_jobs WHERE pool_id = ? GROUP BY state", [pool_id]
         )
         return {JobState(row[0]): int(row[1]) for row in rows}
+
+    def pool_finished_since(self, pool_id: str, moment: float | None) -> int:
+        """How many jobs came to rest by an attempt since `moment`; 0 for None."""
+        row = self.db.read(
+            "SELECT count(*) FROM pool_jobs WHERE pool_id = ? AND ended_at >= ? AND attempts > 0",
+            [pool_id, moment],
+        )[0]
+        return int(row[0])
 
     def pool_tokens(self, pool_id: str) -> int | None:
         """Tokens of all attempts; None when none is known."""
@@ -164,7 +206,8 @@ class Pools(Part):
         with self.db.transaction() as db:
             POOL_ATTEMPTS.insert(db, made)
             db.execute(
-                "UPDATE pool_jobs SET state = ?, attempts = ?, named = 0, reason = NULL, updated_at = ?"
+                "UPDATE pool_jobs"
+                " SET state = ?, attempts = ?, touched = 1, named = 0, reason = NULL, updated_at = ?"
                 " WHERE pool_id = ? AND job_id = ?",
                 [JobState.RUNNING.value, made.attempt, made.started_at, made.pool_id, made.job_id],
             )
@@ -187,6 +230,9 @@ class Pools(Part):
             db.execute(
                 "UPDATE pool_attempts SET run_id = ? WHERE pool_id = ? AND job_id = ? AND attempt = ?",
                 [run_id, pool_id, job_id, attempt],
+            )
+            db.execute(
+                "UPDATE pool_jobs SET run_id = ? WHERE pool_id = ? AND job_id = ?", [run_id, pool_id, job_id]
             )
 
     def end_pool_attempt(self, attempt: PoolAttemptRecord, job: Mapping[str, object]) -> None:

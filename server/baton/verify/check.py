@@ -56,7 +56,11 @@ async def run_check(
         return _not_run(
             command, place, CheckStatus.MISSING, prepared.program.why, sandboxed=fenced is not None
         )
-    origin = await settle_origin(prepared.program, place, prepared.inside, prepared.launch)
+    origin = (
+        Origin()
+        if place.in_place
+        else await settle_origin(prepared.program, place, prepared.inside, prepared.launch)
+    )
     if origin.refused is not None:
         return _not_run(command, place, CheckStatus.NOT_ON_TREE, origin.refused, sandboxed=fenced is not None)
     return await _run(prepared, origin, limits, artifacts)
@@ -178,7 +182,7 @@ def conclude(
     if output.startswith(SANDBOX_SPEAKS):
         return CheckStatus.REFUSED, f"the sandbox could not be set up: {output.splitlines()[0][:200]}"
     how = f"ended by signal {done.signal}" if done.exit_code is None else f"exit status {done.exit_code}"
-    if f"{place.person_root}{os.sep}" in output:
+    if not place.in_place and f"{place.person_root}{os.sep}" in output:
         how += (
             f"; its output names {place.person_root}, which a check cannot read: it may lead out of the tree"
         )

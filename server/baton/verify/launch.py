@@ -60,9 +60,10 @@ class Launch:
 
     def _fence(self, sandbox: CheckSandbox) -> Fence:
         place = self.place
+        written = (place.worktree,) if place.writable is None else place.writable
         return Fence(
-            writable=(place.worktree, place.scratch, *place.shells),
-            denied=(*sandbox.denied, place.person_root),
+            writable=(*written, place.scratch, *place.shells),
+            denied=sandbox.denied if place.in_place else (*sandbox.denied, place.person_root),
             readable=(*place.shared, *place.readable),
             denied_globs=sandbox.denied_globs,
             network=Network.LOOPBACK if sandbox.loopback else Network.NONE,

@@ -30,6 +30,14 @@ class CheckPlace:
     """What else must stay readable below a denied folder, such as the repository that git commands need."""
     shells: tuple[Path, ...] = ()
     """Folders that hold nothing but one of `readable` each; made writable, so that it is seen at all."""
+    writable: tuple[Path, ...] | None = None
+    """What of the checkout a check may write; None: everything."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the check runs on the person's own tree, which then is no copy: nothing in it is turned
+        towards a checkout."""
+        return self.worktree == self.person_root
 
 
 @dataclass(frozen=True)
