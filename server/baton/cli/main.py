@@ -19,6 +19,7 @@ class _Commands(Program):
         "activity": ("baton.cli.activity", "activity"),
         "runs": ("baton.cli.runs", "runs"),
         "demo": ("baton.cli.demo", "demo"),
+        "pool": ("baton.cli.pool", "pool"),
         "gc": ("baton.cli.gc", "gc"),
         "install": ("baton.cli.install", "install"),
         "uninstall": ("baton.cli.install", "uninstall"),

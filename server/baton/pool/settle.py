@@ -50,6 +50,17 @@ def recorded_flags(shown: Mapping[str, JsonValue]) -> Flags:
         raise InvalidInput("the pool was run by another version; run its job file again instead") from None
 
 
+def arguments(shown: Mapping[str, JsonValue]) -> list[str]:
+    """Recorded flags as a person would type them."""
+    typed: list[str] = []
+    for name, value in shown.items():
+        option = "--" + name.removesuffix("_seconds").replace("_", "-")
+        typed += (
+            [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
+        )
+    return typed
+
+
 @dataclass(frozen=True)
 class Settled:
     """The settings of one pool, and the policy that the rest is read from."""
@@ -289,7 +300,7 @@ def _settings(
         flags={
             **given,
             **({"config": str((folder / flags.config.expanduser()).absolute())} if flags.config else {}),
-            "run_dir": str(run_dir.resolve()),
+            **({"run_dir": str(run_dir.resolve())} if flags.run_dir else {}),
             "project": str(project),
         },
         notes=tuple(notes),
