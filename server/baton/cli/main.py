@@ -26,6 +26,8 @@ class _Commands(Program):
         "doctor": ("baton.cli.doctor", "doctor"),
         "status": ("baton.cli.status", "status"),
         "agents": ("baton.cli.agents", "agents"),
+        "consult": ("baton.cli.consult", "consult"),
+        "init": ("baton.cli.init", "init"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -1,14 +1,14 @@
 """Which agents' command lines are here: program, version, and whether they are logged in.
 
-No model is asked. Every look is what the program itself offers for that, bounded in time; no file with a login
-is ever opened.
+No model is asked. Every look is what the program itself offers for that, bounded in time; no login is ever
+opened.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -101,11 +101,15 @@ class Found:
 
 
 async def find_agents(
-    house: House, commands: Mapping[Runtime, str | None] | None = None, *, names: tuple[str, ...] = ()
+    house: House,
+    commands: Mapping[Runtime, str | None] | None = None,
+    *,
+    names: tuple[str, ...] = (),
+    only: Collection[Runtime] = tuple(Runtime),
 ) -> list[Found]:
     """Every command line, in the order of `Runtime`; looked at side by side, at most `LOOK_SECONDS` each.
 
-    `commands` are programs to look at instead of the usual names, `names` variables that are passed on beside
+    `only` leaves others out. `commands` are programs to look at instead of the usual names, `names` variables that are passed on beside
     the usual ones. Never raises for one that is not there.
     """
     found: dict[Runtime, Found] = {}
@@ -122,9 +126,9 @@ async def find_agents(
             found[runtime] = Found(runtime, detail=" ".join(str(fault).split()))
 
     async with anyio.create_task_group() as tasks:
-        for runtime in Runtime:
+        for runtime in only:
             tasks.start_soon(look, runtime)
-    return [found[runtime] for runtime in Runtime]
+    return [found[runtime] for runtime in Runtime if runtime in only]
 
 
 async def _codex(house: House, command: str | None, names: tuple[str, ...]) -> Found:
