@@ -29,18 +29,24 @@ def codex_binary() -> Path:
 
 
 @pytest.fixture(scope="module")
-def sim(codex_binary: Path) -> Iterator[Sim]:
-    """One machine for the tests of a module; each brings its own workspace and its own objectives."""
+def machine_root() -> Iterator[Path]:
+    """A folder for the tests of a module, outside the system's temporary one."""
     parent = _CACHE / "baton" / "tests"
     parent.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(dir=parent, prefix="e-"))
     try:
-        with Sim(root, codex_binary) as machine:
-            yield machine
+        yield root
     finally:
         for folder, _, _ in os.walk(root):
             Path(folder).chmod(0o700)
         shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module")
+def sim(codex_binary: Path, machine_root: Path) -> Iterator[Sim]:
+    """One machine for the tests of a module; each brings its own workspace and its own objectives."""
+    with Sim(machine_root, codex_binary) as machine:
+        yield machine
 
 
 _numbers = itertools.count(1)

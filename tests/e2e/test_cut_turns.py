@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from baton.contract.states import FailureClass, Integration, RunState, Verdict
+from baton.policy.ladder import TABLE
 from baton.simulate import script, workers
 from baton.simulate.script import Step, shell
 from baton.simulate.workers import report
@@ -68,6 +69,22 @@ def test_a_task_that_takes_too_long_is_ended_by_its_own_deadline(
     objective = sim.script("too long", HALF, script.stall(), script.stall())
     answer = delegate(_task(place, objective, timeoutSeconds=2))
     _failed_and_kept(sim, place, answer, FailureClass.TURN_TIMEOUT, attempts=2)
+
+
+def test_a_run_whose_time_is_over_stops_with_its_reason_and_is_resumed(sim: Sim, workspace: Make) -> None:
+    place = workspace({"src/a": "a\n"})
+    objective = sim.script("run out of time", HALF, script.stall(), DONE)
+    with sim.policy("[deadlines]\nrun_seconds = 7\n[escalation]\nmax_steps = 3\n"):
+        answer = sim.delegate(_task(place, objective))
+    assert (answer["state"], answer["verdict"]) == ("interrupted", "interrupted")
+    assert answer["decision"] == "run_timeout: stop: the run's time is over"
+    assert answer["note"] == "the run took longer than 7 s (deadlines.run_seconds)"
+    (attempt,) = sim.attempts(answer["runId"])
+    assert attempt.result is not None and attempt.result.evidence.turn_failure is None
+    assert sim.kept(answer["runId"], "src/half.txt") == b"half\n"
+    sim.control(answer["runId"], "resume")
+    assert sim.wait(answer["runId"])["verdict"] == "verified"
+    assert place.read("src/half.txt") == "half\n"
 
 
 @pytest.mark.parametrize("crashes", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -154,6 +171,7 @@ def _failed_and_kept(
     assert result.evidence.turn_failure is not None
     assert result.evidence.turn_failure.failure_class is failure
     assert answer["reasons"][0].startswith(f"the turn failed ({failure})")
+    assert answer["decision"] == f"{failure}: stop: {TABLE[failure].why}"
     assert sim.kept(answer["runId"], "src/half.txt") == b"half\n"
     assert sim.task(answer["runId"]).outcome.integration is not Integration.APPLIED
     assert place.contents().keys() == {"src/a"}

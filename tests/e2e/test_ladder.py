@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from baton.simulate.script import Fail, Step, rate_limited, unknown_model, usage_limit
+from baton.contract.claim import ClaimStatus
+from baton.simulate.script import (
+    Fail,
+    Step,
+    context_overflow,
+    drop_connection,
+    overloaded,
+    rate_limited,
+    say,
+    unknown_model,
+    usage_limit,
+)
 from baton.simulate.workers import blocked, false_pass, report, write
 from e2e.sim import Sim, Workspace
 
@@ -16,6 +29,8 @@ pytestmark = pytest.mark.codex
 CHECK = "grep -q right a.txt"
 WRONG = false_pass({"a.txt": "wrong\n"})
 RIGHT = (write("a.txt", "right\n"), report(files=["a.txt"]))
+
+_numbers = itertools.count(1)
 
 Begin = Callable[..., dict[str, Any]]
 
@@ -26,7 +41,7 @@ def begin(sim: Sim, workspace: Callable[..., Workspace], request: pytest.Fixture
 
     def delegate(escalation: str, *steps: Step, **more: Any) -> dict[str, Any]:
         folder = workspace({"a.txt": "seed\n"})
-        objective = sim.script(request.node.name, *steps)
+        objective = sim.script(f"{request.node.name} {next(_numbers)}", *steps)
         call = {"objective": objective, "allowedFiles": ["a.txt"], "workspace": str(folder.path)}
         with sim.policy(f"[escalation]\n{escalation}\n"):
             return sim.delegate({**call, "verificationCommands": [CHECK], "waitSeconds": 100, **more})
@@ -81,13 +96,23 @@ def test_escalated_worker_goes_on_in_the_tree_and_knows_what_failed(sim: Sim, be
     assert CHECK in told
 
 
-def test_limit_of_the_rate_is_waited_out_in_the_same_thread(sim: Sim, begin: Begin) -> None:
-    answer = begin("max_waits = 1\nwait_seconds = 0.2", rate_limited(times=1), *RIGHT)
+@pytest.mark.parametrize(
+    ("trouble", "step"),
+    [
+        ("rate_limit", rate_limited(times=1)),
+        ("overloaded", replace(overloaded(), times=1)),
+        ("network", drop_connection(times=1)),
+    ],
+)
+def test_service_that_cannot_serve_is_waited_for_in_the_same_thread(
+    sim: Sim, begin: Begin, trouble: str, step: Step
+) -> None:
+    answer = begin("max_waits = 1\nwait_seconds = 0.2", step, *RIGHT)
     assert (answer["verdict"], answer["attempts"]) == ("verified", 2), str(answer)
     first, second = sim.attempts(answer["runId"])
     assert (second.kind, second.thread_id) == ("wait", first.thread_id)
     assert first.result is not None and first.result.decision is not None
-    assert first.result.decision.wait_seconds == 0.2
+    assert (first.result.decision.trouble, first.result.decision.wait_seconds) == (trouble, 0.2)
 
 
 def test_waits_are_bounded_and_the_last_one_ends_the_task(sim: Sim, begin: Begin) -> None:
@@ -99,8 +124,39 @@ def test_waits_are_bounded_and_the_last_one_ends_the_task(sim: Sim, begin: Begin
 
 
 @pytest.mark.parametrize(
+    ("trouble", "end"),
+    [
+        ("worker_failed", report(ClaimStatus.FAILED, "I could not.")),
+        ("no_report", say("All done, have a look!")),
+    ],
+)
+def test_worker_that_did_not_manage_is_followed_by_one_at_a_higher_effort(
+    sim: Sim, begin: Begin, trouble: str, end: Step
+) -> None:
+    begun = begin("max_steps = 1", RIGHT[0], end)
+    assert [(kind, effort) for kind, _, effort in _routes(sim, begun["runId"])] == [
+        ("first", "medium"),
+        ("escalation", "high"),
+    ]
+    decided = [attempt.result.decision for attempt in sim.attempts(begun["runId"]) if attempt.result]
+    assert [(one.trouble, one.action) for one in decided if one] == [(trouble, "retry"), (trouble, "stop")]
+
+
+def test_change_out_of_scope_and_work_that_nothing_proves_end_at_once(sim: Sim, begin: Begin) -> None:
+    # A new neighbour of a single allowed file is what no sandbox prevents.
+    strayed = begin("max_steps = 3", write("b.txt", "x\n"), report(files=["b.txt"]))
+    assert strayed["decision"].startswith("out_of_scope: stop: a change is out of scope")
+    unproven = begin("max_steps = 3", *RIGHT, verificationCommands=[])
+    assert unproven["decision"] == "unproven: stop: nothing failed, but nothing proves it"
+    for answer in (strayed, unproven):
+        assert len(sim.attempts(answer["runId"])) == 1
+
+
+@pytest.mark.parametrize(
     ("step", "decision"),
     [
+        (context_overflow(), "context_overflow: stop: the task is larger than a context"),
+        (Fail(418, {"error": {"message": "Nobody knows."}}),),
         (usage_limit(), "usage_limit: stop: the account's usage limit is reached"),
         (Fail(401, {"error": {"message": "no key"}}), "auth: stop: Codex is not logged in"),
         (Fail(400, {"error": {"message": "bad", "type": "invalid_request_error"}}), "bad_request: stop: "),

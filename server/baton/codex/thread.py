@@ -37,8 +37,9 @@ async def start_thread(
 ) -> WorkerThread:
     """Start a thread and check that it is inside the boundary asked for.
 
-    Raises `ThreadRefused` when it is not (`scope_not_enforced`) or Codex refuses the settings; no work has
-    been given out then. Raises `ServerDied` and `NoAnswer` as every request does.
+    Raises `ThreadRefused` when it is not (`scope_not_enforced`), has another model (`route_mismatch`), is not
+    there in time (`start_timeout`) or Codex refuses the settings; no work has been given out then. Raises
+    `ServerDied` as every request does.
     """
     return await _open(server, None, settings, timeout)
 
@@ -246,8 +247,9 @@ async def _open(
                 params |= {"threadId": resumed, "excludeTurns": True}
                 answered = await server.request("thread/resume", params, timeout)
     except TimeoutError:
-        raise NoAnswer(f"Codex did not start the worker within {timeout:g} s") from None
-    except RequestRefused as fault:
+        late = NoAnswer(f"Codex did not start the worker within {timeout:g} s")
+        raise ThreadRefused(_request_failure(late)) from None
+    except (RequestRefused, NoAnswer) as fault:
         raise ThreadRefused(_request_failure(fault)) from fault
     fault_found = boundary_fault(answered, settings)
     thread = answered.get("thread")
@@ -257,6 +259,9 @@ async def _open(
         failure = TurnFailure(failure_class=FailureClass.SCOPE_NOT_ENFORCED, message=why)
         raise ThreadRefused(failure)
     route = reported_route(answered, settings)
+    if route.model not in (None, settings.model):
+        why = f"Codex started the worker on {route.model} instead of {settings.model}"
+        raise ThreadRefused(TurnFailure(failure_class=FailureClass.ROUTE_MISMATCH, message=why))
     return WorkerThread(server, thread_id, settings, route, resumed=resumed is not None)
 
 

@@ -54,7 +54,7 @@ def trouble_of(result: AttemptResult) -> FailureClass | Trouble | None:
 
 async def climb(ctx: RunContext, result: AttemptResult, past: Sequence[AttemptRecord]) -> Climb | None:
     """What follows `result`, the last of the attempts `past`; None when there was no trouble."""
-    trouble = trouble_of(result)
+    trouble = ctx.stop.failure_class if result.verdict is Verdict.INTERRUPTED else trouble_of(result)
     if trouble is None:
         return None
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +10,12 @@ from pydantic import JsonValue
 
 from baton.codex.appserver import AppServer
 from baton.codex.events import Notification
+from baton.codex.faults import NoAnswer, ThreadRefused
 from baton.codex.session_profile import SessionProfile
 from baton.codex.turn import Deadlines
+from baton.contract.evidence import TurnFailure
 from baton.contract.session import Session
+from baton.contract.states import FailureClass
 from baton.contract.tree import Snapshot
 from baton.engine.blocking import blocking
 from baton.engine.house import House
@@ -49,7 +51,6 @@ class RunContext:
     """Where this run keeps what it needs only while it works."""
     base: Snapshot | None = None
     servers: Servers = field(init=False)
-    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.servers = Servers(self._start_server, self.policy.concurrency.max_threads_per_server)
@@ -101,23 +102,27 @@ class RunContext:
     def deadlines(self, task_seconds: int) -> Deadlines:
         """Deadlines of a turn of a task that may take `task_seconds`."""
         limits = self.policy.deadlines
-        left = max(1.0, limits.run_seconds - (time.monotonic() - self.began))
+        # The run's own deadline is no turn's: it stops whatever is at work, and nothing is tried again.
         return Deadlines(
             start=limits.start_seconds,
             idle=limits.idle_seconds,
-            turn=min(limits.turn_seconds, float(task_seconds), left),
+            turn=min(limits.turn_seconds, float(task_seconds)),
         )
 
     async def _start_server(self) -> AppServer:
-        server = await AppServer.start(
-            self.machine.binary.path,
-            self.machine.home.path,
-            self.machine.server_environment(self.house, self.run_id),
-            stderr=self.scratch / "app-server.log",
-            cwd=self.scratch,
-            disabled_servers=self.machine.home.foreign_servers,
-            timeout=self.policy.deadlines.start_seconds,
-        )
+        try:
+            server = await AppServer.start(
+                self.machine.binary.path,
+                self.machine.home.path,
+                self.machine.server_environment(self.house, self.run_id),
+                stderr=self.scratch / "app-server.log",
+                cwd=self.scratch,
+                disabled_servers=self.machine.home.foreign_servers,
+                timeout=self.policy.deadlines.start_seconds,
+            )
+        except NoAnswer as late:
+            failure = TurnFailure(failure_class=FailureClass.START_TIMEOUT, message=late.message)
+            raise ThreadRefused(failure) from late
         self.record_process("app-server", server.pid)
         return server
 

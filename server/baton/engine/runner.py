@@ -11,7 +11,7 @@ import sys
 import anyio
 
 from baton.contract.errors import BatonError
-from baton.contract.states import RunState
+from baton.contract.states import FailureClass, RunState
 from baton.engine.context import RunContext, open_run
 from baton.engine.house import House
 from baton.engine.life import integrate_named, live
@@ -140,7 +140,8 @@ async def _owner(watch: OwnerWatch, stop: Stop) -> None:
 async def _clock(ctx: RunContext, stop: Stop) -> None:
     seconds = ctx.policy.deadlines.run_seconds
     await anyio.sleep(seconds)
-    stop.ask(StopReason.INTERRUPTED, f"the run took longer than {seconds:g} s (deadlines.run_seconds)")
+    why = f"the run took longer than {seconds:g} s (deadlines.run_seconds)"
+    stop.ask(StopReason.INTERRUPTED, why, FailureClass.RUN_TIMEOUT)
 
 
 async def _commands(house: House, run_id: str, stop: Stop) -> None:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import anyio
 
+from baton.contract.states import FailureClass
+
 
 class StopReason(StrEnum):
     """Why work ends before it is done."""
@@ -22,12 +24,14 @@ class Stop:
     def __init__(self) -> None:
         self.reason: StopReason | None = None
         self.detail = ""
+        self.failure_class: FailureClass | None = None
+        """The class of what ended it, where that is a failure."""
         self._event = anyio.Event()
 
-    def ask(self, reason: StopReason, detail: str) -> None:
+    def ask(self, reason: StopReason, detail: str, failure_class: FailureClass | None = None) -> None:
         """The first reason stays, except that a cancellation replaces an interruption."""
         if self.reason is None or (self.reason is StopReason.INTERRUPTED and reason is StopReason.CANCELLED):
-            self.reason, self.detail = reason, detail
+            self.reason, self.detail, self.failure_class = reason, detail, failure_class
         self._event.set()
 
     @property

@@ -73,7 +73,7 @@ TABLE: Mapping[FailureClass | Trouble, Entry] = {
     FailureClass.IDLE_TIMEOUT: Entry(Rule.STOP, "the worker fell silent, also after a recovery"),
     FailureClass.TURN_TIMEOUT: Entry(Rule.STOP, "the task is larger than its time: cut it or give it more"),
     FailureClass.RUN_TIMEOUT: Entry(Rule.STOP, "the run's time is over"),
-    FailureClass.ROUTE_MISMATCH: Entry(Rule.STOP, "another model answered than was asked"),
+    FailureClass.ROUTE_MISMATCH: Entry(Rule.STOP, "Codex started the worker on another model than was asked"),
     FailureClass.SCOPE_NOT_ENFORCED: Entry(Rule.STOP, "Codex did not take the sandbox that was asked for"),
     FailureClass.OTHER: Entry(Rule.STOP, "Codex gives no reason that is known"),
 }
