@@ -107,9 +107,9 @@ async def find_agents(
     names: tuple[str, ...] = (),
     only: Collection[Runtime] = tuple(Runtime),
 ) -> list[Found]:
-    """Every command line, in the order of `Runtime`; looked at side by side, at most `LOOK_SECONDS` each.
+    """Every command line, or `only` these; looked at side by side, at most `LOOK_SECONDS` each.
 
-    `only` leaves others out. `commands` are programs to look at instead of the usual names, `names` variables that are passed on beside
+    `commands` are programs to look at instead of the usual names, `names` variables that are passed on beside
     the usual ones. Never raises for one that is not there.
     """
     found: dict[Runtime, Found] = {}

@@ -94,7 +94,7 @@ def _at(table: Any, path: tuple[str, ...]) -> Any:
 def _put(table: Any, path: tuple[str, ...], value: Any) -> None:
     for key in path[:-1]:
         if key not in table:
-            table[key] = {} if type(table) is dict else tomlkit.table(is_super_table=path.index(key) < 1)
+            table[key] = {} if type(table) is dict else tomlkit.table(is_super_table=key == "agents")
         table = table[key]
     table[path[-1]] = value
 

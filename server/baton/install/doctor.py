@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.contract.errors import BatonError, InvalidInput
-from baton.install import check_files, check_machine, check_server
+from baton.install import check_agents, check_files, check_machine, check_server
 from baton.install.config_text import read_text
 from baton.install.findings import Finding, failure
 from baton.install.installer import Installer, Wish, read_config
@@ -69,6 +69,8 @@ class Doctor:
         yield found
         if codex is not None and policy is not None:
             yield from check_machine.check_models(codex, policy)
+        if policy is not None:
+            yield from check_agents.check_agents(self.env, policy.consult)
         try:
             owned, config = self._recorded()
         except BatonError as error:
