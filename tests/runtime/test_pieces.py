@@ -25,6 +25,7 @@ from runtime.conftest import CHECKOUT, Stub
 
 EARLY = [
     CHECKOUT / "scripts/serve.py",
+    CHECKOUT / "scripts/orchestrate.py",
     CHECKOUT / "server/baton/__init__.py",
     CHECKOUT / "server/baton/contract/__init__.py",
     CHECKOUT / "server/baton/contract/errors.py",

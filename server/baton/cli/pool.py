@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,10 @@ from baton.cli.pool_flags import pool_flags
 from baton.cli.pool_launch import prepare
 from baton.cli.pool_launch import run as run_launch
 from baton.cli.shown import echo_json, many_lines
+from baton.contract.errors import InvalidInput
 from baton.engine.house import House
 from baton.ledger.pool_records import PoolRecord
+from baton.policy.bundle import bundle_root
 from baton.pool.control import AGAIN, ask_again, cancel, find_pool
 from baton.pool.export import export as export_pool
 from baton.pool.look import job_json, job_lines
@@ -169,6 +173,21 @@ def list_pools(limit: int, as_json: bool) -> None:
     for one in found:
         pool_id, state = one.record.pool_id, one.record.state.value
         click.echo(many_lines(f"{pool_id}  {state:<11}  {progress_line(one)}  {one.record.jobs_file}"))
+
+
+@pool.command()
+@click.argument("folder", type=_path, metavar="DIR")
+def examples(folder: Path) -> None:
+    """Copy the example job files and the example configuration into a folder; nothing there is replaced."""
+    root = bundle_root()
+    sources = [*sorted((root / "examples").glob("*.jsonl")), *sorted((root / "config").glob("*.toml"))]
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [source.name for source in sources if os.path.lexists(folder / source.name)]
+    if there:
+        raise InvalidInput(f"{folder} has {', '.join(there)} already; name another folder")
+    for source in sources:
+        shutil.copyfile(source, folder / source.name)
+        click.echo(str(folder / source.name))
 
 
 def _find(house: House, text: str | None) -> PoolRecord:

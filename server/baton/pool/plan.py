@@ -78,7 +78,8 @@ def job_spec(job: Job) -> dict[str, Any]:
 def plan_lines(jobs: Sequence[Job], settings: PoolSettings, codex: CodexBinary) -> Iterator[str]:
     """The plan for a person: how the pool runs, then a line for each job."""
     writers = sum(job.writes for job in jobs)
-    yield f"{len(jobs)} jobs, {writers} of them write; nothing has been started"
+    count = f"{len(jobs)} job{'s' if len(jobs) != 1 else ''}"
+    yield f"{count}, {writers} that write{'s' if writers == 1 else ''}; nothing has been started"
     yield f"back end     {settings.backend} (routes: {attestation(settings)})"
     yield f"codex        {codex.version} {codex.path}"
     at_once = f"{settings.concurrency} jobs at once, {settings.write_concurrency} of them writing"
@@ -110,7 +111,8 @@ def _job_line(job: Job) -> str:
     if job.depends_on:
         parts.append("after " + ", ".join(job.depends_on))
     if job.verification_commands:
-        parts.append(f"{len(job.verification_commands)} checks")
+        count = len(job.verification_commands)
+        parts.append(f"{count} check{'s' if count != 1 else ''}")
     if job.route.note:
         parts.append(job.route.note)
     return "  ".join(parts)

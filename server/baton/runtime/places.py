@@ -12,7 +12,8 @@ from baton.contract.errors import InvalidInput, StateUnavailable
 BUNDLE = (
     *("server", "policy", "skills", "agents", "requirements.lock", "LICENSE", ".mcp.json"),
     *(".codex-plugin/plugin.json", ".agents/plugins/marketplace.json"),
-    *("scripts/serve.py", "scripts/serve.sh", "scripts/program.sh"),
+    *("scripts/serve.py", "scripts/serve.sh", "scripts/program.sh", "scripts/orchestrate.py"),
+    *("examples", "config"),
 )
 """What of the plugin an environment holds a copy of, and is keyed by: enough to install from."""
 
