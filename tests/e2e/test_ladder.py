@@ -156,7 +156,6 @@ def test_change_out_of_scope_and_work_that_nothing_proves_end_at_once(sim: Sim, 
     ("step", "decision"),
     [
         (context_overflow(), "context_overflow: stop: the task is larger than a context"),
-        (Fail(418, {"error": {"message": "Nobody knows."}}),),
         (usage_limit(), "usage_limit: stop: the account's usage limit is reached"),
         (Fail(401, {"error": {"message": "no key"}}), "auth: stop: Codex is not logged in"),
         (Fail(400, {"error": {"message": "bad", "type": "invalid_request_error"}}), "bad_request: stop: "),
