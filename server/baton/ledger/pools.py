@@ -127,11 +127,13 @@ class Pools(Part):
             values += [state.value for state in states]
         return self._many(POOL_JOBS, where, [*values, limit], "position, job_id LIMIT ?")
 
-    def pool_job_states(self, pool_id: str) -> dict[str, KnownJob]:
-        """Of every job what a new invocation has to know: little, even of many jobs."""
+    def pool_job_states(self, pool_id: str, *, fresh: bool = True) -> dict[str, KnownJob]:
+        """Of every job what a new invocation has to know; unless `fresh`, without those that only wait for
+        their first attempt."""
         rows = self.db.read(
             "SELECT job_id, position, fingerprint, safe_retry, state, attempts, output, output_bytes,"
-            " touched, named, thread_id, run_id FROM pool_jobs WHERE pool_id = ?",
+            " touched, named, thread_id, run_id FROM pool_jobs WHERE pool_id = ?"
+            + ("" if fresh else " AND (state <> 'queued' OR attempts > 0 OR touched OR named)"),
             [pool_id],
         )
         return {

@@ -11,7 +11,7 @@ from baton.contract.job import Sandbox
 __all__ = ["Job", "JobRoute"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JobRoute:
     """Model and effort as they will be asked for."""
 
@@ -24,7 +24,7 @@ class JobRoute:
     """One line when the effort is not what was asked."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Job:
     """One job of a pool. Two jobs with the same fingerprint ask for the same work."""
 

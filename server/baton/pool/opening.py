@@ -78,6 +78,7 @@ def open_pool(
             known = _moved(house, jobs)
         else:
             _refuse_another_file(house, known, jobs_file, jobs)
+        new = known is None
         if known is None:
             known = house.ledger.create_pool(
                 PoolRecord(pool_id=new_pool_id(), jobs_file=str(jobs_file), run_dir=str(run_dir))
@@ -86,7 +87,8 @@ def open_pool(
         if not lock.try_acquire():
             raise Busy(f"another process works pool {known.pool_id} off; wait for it or cancel it")
         locks.append(lock)
-        recover_pool(house, known.pool_id)
+        if not new:
+            recover_pool(house, known.pool_id)
         _name(run_dir, known.pool_id)
         with house.ledger.transaction():
             skipped = _write_rows(house, known.pool_id, jobs)

@@ -19,10 +19,10 @@ class Entry:
 
     job: Job
     position: int
-    attempts: int
+    attempts: int = 0
     """Over all invocations."""
-    touched: bool
-    named: bool
+    touched: bool = False
+    named: bool = False
     thread_id: str | None = None
     """Where the next attempt goes on."""
     run_id: str | None = None

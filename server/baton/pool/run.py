@@ -18,6 +18,7 @@ from baton.engine.house import House
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.base import now as wall_clock
 from baton.ledger.pool_records import JobState, PoolState
+from baton.ledger.pools import KnownJob
 from baton.pool.attempt import Attempted, Plan, carry, deadlines_of, first_record
 from baton.pool.backend import Assignment, Backend
 from baton.pool.backends import make_backend, make_isolated
@@ -167,27 +168,22 @@ class _Run:
 
     def _fill(self) -> None:
         """Queue what is to be done."""
-        known = self._ledger.pool_job_states(self._pool_id)
+        past = self._ledger.pool_job_states(self._pool_id, fresh=False)
         lost: list[str] = []
         waiting: list[Entry] = []
         for position, job in enumerate(self._jobs):
-            before = known[job.id]
-            if before.state.at_rest:
-                if before.state is not JobState.SUCCEEDED:
-                    lost.append(job.id)
-                continue
-            if not may_run(job, before):
-                raise AssertionError(f"job {job.id} may not run again and is queued")
-            entry = Entry(
-                job,
-                position,
-                before.attempts,
-                before.touched,
-                before.named,
-                thread_id=before.thread_id,
-                run_id=before.run_id,
-            )
-            missing = [name for name in job.depends_on if known[name].state is not JobState.SUCCEEDED]
+            before = past.get(job.id)
+            entry = Entry(job, position)
+            if before is not None:
+                if before.state.at_rest:
+                    if before.state is not JobState.SUCCEEDED:
+                        lost.append(job.id)
+                    continue
+                if not may_run(job, before):
+                    raise AssertionError(f"job {job.id} may not run again and is queued")
+                entry.attempts, entry.touched, entry.named = before.attempts, before.touched, before.named
+                entry.thread_id, entry.run_id = before.thread_id, before.run_id
+            missing = [name for name in job.depends_on if not _has_succeeded(past.get(name))]
             self._queue.add_after(entry, missing)
             if not missing:
                 waiting.append(entry)
@@ -534,6 +530,10 @@ class _Run:
 
     def _write_live(self, live: dict[str, object]) -> None:
         self._ledger.update_pool(self._pool_id, durable=False, live=live)
+
+
+def _has_succeeded(known: KnownJob | None) -> bool:
+    return known is not None and known.state is JobState.SUCCEEDED
 
 
 def _goes_on(done: Attempted) -> dict[str, object]:
