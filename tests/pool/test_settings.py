@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from baton.contract.errors import InvalidInput
 from baton.pool.project import find_project
 from baton.pool.settings import PoolSettings
-from baton.pool.settle import Flags
+from baton.pool.settle import Flags, arguments, recorded_flags
 
 from .desk import Desk
 
@@ -85,6 +87,19 @@ def test_each_layer_wins_over_the_one_before(desk: Desk) -> None:
         project.name,
         "extra.toml",
         "flags",
+    ]
+
+
+def test_what_the_command_line_said_is_kept_and_can_be_said_again(desk: Desk) -> None:
+    flags = Flags(config=Path("c.toml"), retries=0, backoff_seconds=0.0, timeout_seconds=90.0, backend="exec")
+    (desk.project / "c.toml").write_text("mode = 'large'")
+    settings = desk.settings(flags)
+    again = recorded_flags(json.loads(json.dumps(dict(settings.flags))))
+    assert replace(desk.settings(again), sources=(), flags={}) == replace(settings, sources=(), flags={})
+    assert arguments(settings.flags) == [
+        *("--config", str((desk.project / "c.toml").absolute())),
+        *("--timeout", "90", "--retries", "0", "--backoff", "0", "--backend", "exec"),
+        *("--project", str(desk.project.resolve())),
     ]
 
 

@@ -38,7 +38,8 @@ class Flags:
 
     def shown(self) -> dict[str, JsonValue]:
         """What is said, as JSON; `recorded_flags` reads it again."""
-        said = {name: value for name, value in vars(self).items() if value not in (None, False)}
+        # By identity: no retries and no backoff are said too.
+        said = {name: value for name, value in vars(self).items() if value is not None and value is not False}
         return {name: str(value) if isinstance(value, Path) else value for name, value in said.items()}
 
 
