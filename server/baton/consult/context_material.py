@@ -1,0 +1,118 @@
+"""The material that goes with a question: text as given, and files from folders that the person allowed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.contract.consult import Material
+from baton.contract.errors import InvalidInput, NotAllowed
+from baton.workspace.pathwalk import Tree
+
+MayRead = Callable[[Path], bool]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of material under the label that the agent sees."""
+
+    label: str
+    text: str
+
+    def record(self) -> Material:
+        data = self.text.encode("utf-8", "replace")
+        return Material(label=self.label, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def gather(
+    context: str | None,
+    paths: Sequence[str],
+    *,
+    workspace: Path | None,
+    roots: Sequence[str],
+    may_read: MayRead,
+    most: int,
+) -> list[Piece]:
+    """The material of a question, at most `most` bytes.
+
+    Paths are relative to the workspace, or absolute. A file must lie in one of the roots, links resolved; the
+    label is its path below that root, so that nothing else of the machine's folders is told. Raises
+    `NotAllowed` for what may not be sent, `InvalidInput` for what is no text or too much.
+    """
+    pieces = [Piece("context", context)] if context else []
+    room = most - sum(len(piece.text.encode("utf-8", "replace")) for piece in pieces)
+    if room < 0:
+        raise InvalidInput(f"context: larger than {most} bytes (consult.max_context_bytes)")
+    allowed = _roots(roots, workspace) if paths else []
+    for path in paths:
+        piece, size = _file(path, workspace, allowed, may_read, room)
+        room -= size
+        pieces.append(piece)
+    return pieces
+
+
+def _roots(roots: Sequence[str], workspace: Path | None) -> list[Path]:
+    found = []
+    for root in roots:
+        path = workspace if root == "." else Path(root).expanduser()
+        if path is None:
+            continue
+        if not path.is_absolute():
+            raise InvalidInput(f"consult.context_roots: {root!r} is neither absolute nor '.'")
+        if path.is_dir():
+            found.append(Path(os.path.realpath(path)))
+    return found
+
+
+def _file(
+    path: str, workspace: Path | None, roots: Sequence[Path], may_read: MayRead, room: int
+) -> tuple[Piece, int]:
+    given = Path(path).expanduser()
+    if not given.is_absolute():
+        if workspace is None:
+            raise InvalidInput(
+                f"contextPaths: {path!r} is relative, and the session has no folder; use workspace"
+            )
+        given = workspace / given
+    real = Path(os.path.realpath(given))
+    root = next((one for one in roots if real.is_relative_to(one) and real != one), None)
+    if root is None:
+        raise NotAllowed(f"contextPaths: {path!r} is in none of the folders of consult.context_roots")
+    below = real.relative_to(root)
+    if ".git" in below.parts:
+        raise NotAllowed(f"contextPaths: {path!r} belongs to git, not to the project")
+    if not may_read(real):
+        raise NotAllowed(f"contextPaths: {path!r} may not be read in this session")
+    data = _read(root, below, path, room)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if (data and not text) or "\0" in text:
+        raise InvalidInput(f"contextPaths: {path!r} is not text (UTF-8)")
+    return Piece(below.as_posix(), text), len(data)
+
+
+def _read(root: Path, below: Path, shown: str, room: int) -> bytes:
+    """Its content, reached step by step: a link put in the way since it was resolved leads nowhere."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with Tree(root) as tree, tree.folder(b"/".join(map(os.fsencode, below.parts[:-1]))) as folder:
+            handle = os.open(below.name, flags, dir_fd=folder)
+            with os.fdopen(handle, "rb") as stream:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    raise InvalidInput(f"contextPaths: {shown!r} is not a file; name files")
+                data = stream.read(max(room, 0) + 1)
+    except IsADirectoryError:
+        raise InvalidInput(f"contextPaths: {shown!r} is not a file; name files") from None
+    except OSError as error:
+        raise InvalidInput(f"contextPaths: {shown!r} cannot be read: {error.strerror}") from None
+    if len(data) > room:
+        raise InvalidInput(
+            f"contextPaths: with {shown!r} the material is larger than consult.max_context_bytes allows"
+        )
+    return data

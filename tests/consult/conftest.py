@@ -1,0 +1,113 @@
+"""A person who switched consultation on, and a session that asks; the agents' programs are scripted fakes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from baton.consult.service import ConsultService
+from baton.contract.base import parse
+from baton.contract.consult import ConsultCall, RecordsCall
+from baton.contract.errors import BatonError
+from baton.contract.session import Session
+from baton.engine.house import House
+from baton.ledger.locks import is_held
+from consult import scripted
+
+DEADLINE = 60.0
+
+POLICY = """
+[consult]
+enabled = true
+[consult.agents.codex]
+model = "gpt-5.6-sol"
+[consult.agents.opencode]
+model = "other/model-3"
+[consult.agents.copilot]
+enabled = false
+"""
+
+HOST = "gpt-6.2-sol"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A person's folder, their policy, and a door for a session."""
+
+    house: House
+    folder: Path
+    policy: Path
+
+    @property
+    def session(self) -> Session:
+        return Session(cwd=str(self.folder), model=HOST, thread_id="t1")
+
+    def service(self, house: House | None = None) -> ConsultService:
+        return ConsultService(house or self.house, scripted.look, scripted.start, scripted.adapter_of)
+
+    def consult(self, question: str = "Is it right?", **arguments: Any) -> dict[str, Any]:
+        """What `consult` answers; raises what it raises."""
+        given = {"question": question, "waitSeconds": 120, **arguments}
+        call = parse(ConsultCall, given, "consult")
+
+        async def ask() -> dict[str, Any]:
+            return await self.service().consult(call, self.session)
+
+        return anyio.run(ask)
+
+    def script(self, agent_does: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+        return self.consult(scripted_question(agent_does), **arguments)
+
+    def records(self, action: str, **arguments: Any) -> dict[str, Any]:
+        call = parse(RecordsCall, {"action": action, "waitSeconds": 120, **arguments}, "records")
+
+        async def look() -> dict[str, Any]:
+            return await self.service().records(call, self.session)
+
+        return anyio.run(look)
+
+    def refuses(self, question: str = "Is it right?", **arguments: Any) -> BatonError:
+        """The refusal of a call: one line, and nothing was written or started."""
+        with pytest.raises(BatonError) as caught:
+            self.consult(question, **arguments)
+        assert len(caught.value.message.splitlines()) == 1
+        assert self.house.ledger.consultations() == []
+        return caught.value
+
+    def add_policy(self, text: str) -> None:
+        self.policy.write_text(self.policy.read_text() + text)
+
+
+def scripted_question(agent_does: dict[str, Any]) -> str:
+    return f"Is it right? SCRIPT: {json.dumps(agent_does)}"
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for something that must come."""
+    end = time.monotonic() + DEADLINE
+    while not true():
+        assert time.monotonic() < end, "it did not come in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def desk(test_root: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    folder, policy = test_root / "work", own_home / ".codex" / "baton" / "policy.toml"
+    folder.mkdir()
+    (folder / "a.py").write_text("a = 1\n")
+    policy.parent.mkdir(parents=True)
+    policy.write_text(POLICY)
+    with House.open() as house:
+        yield Desk(house, folder, policy)
+        # No process of a test outlives it.
+        for consultation in house.ledger.consultations(-1, open_only=True):
+            house.ledger.ask_to_cancel(consultation.consultation_id)
+        for lock in house.state.locks.glob("consultation-*.lock"):
+            until(lambda lock=lock: not is_held(lock))  # type: ignore[misc]
