@@ -14,7 +14,7 @@ from baton.install.places import Places
 
 HOSTS = ("codex", "claude", "opencode")
 
-PASSED = ("BATON_STATE", "CODEX_HOME")
+PASSED = ("BATON_STATE", "BATON_RUNTIME", "BATON_PYTHON", "BATON_CODEX_BIN", "CODEX_BIN", "CODEX_HOME")
 """Variables that a server started by another program must have too, where the person has set them."""
 
 

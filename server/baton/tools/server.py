@@ -21,7 +21,7 @@ from baton.contract.base import parse
 from baton.contract.errors import BatonError
 from baton.runtime.use import hold_own_environment
 from baton.tools.catalogue import Service, ToolSpec, tool_specs
-from baton.tools.session import SANDBOX_STATE, read_session
+from baton.tools.session import SANDBOX_STATE, host_folder, read_session
 from baton.tools.stdio import stdio
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ async def _answer(
 ) -> types.CallToolResult:
     try:
         call = parse(spec.arguments, arguments, spec.name)
-        session = read_session(meta)
+        session = read_session(meta, host_folder(os.environ))
         made = await anyio.to_thread.run_sync(service)
         result = await _with_progress(context, getattr(made, spec.name)(call, session))
     except BatonError as error:
