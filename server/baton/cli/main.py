@@ -18,6 +18,7 @@ class _Commands(Program):
         "models": ("baton.cli.models", "models"),
         "activity": ("baton.cli.activity", "activity"),
         "runs": ("baton.cli.runs", "runs"),
+        "usage": ("baton.cli.usage", "usage"),
         "demo": ("baton.cli.demo", "demo"),
         "pool": ("baton.cli.pool", "pool"),
         "gc": ("baton.cli.gc", "gc"),

@@ -17,6 +17,8 @@ from baton.ledger.database import Database
 
 UNFINISHED = tuple(state.value for state in RunState if not state.at_rest)
 
+USAGE_KEYS = ("inputTokens", "cachedInputTokens", "outputTokens", "reasoningOutputTokens", "totalTokens")
+
 MAX_OBJECTIVE = 200
 """Characters read of an objective, a reason or a text of an event."""
 
@@ -111,6 +113,27 @@ class EventLine:
     data: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class AttemptSpent:
+    """The tokens of one attempt; None is unknown."""
+
+    run_id: str
+    task_id: str
+    workspace: str
+    model: str | None
+    tier: str | None
+    role: str | None
+    verdict: str | None
+    """Of its task, on the last attempt at it; None on earlier ones."""
+    counts: bool
+    """Whether it is the last attempt at its task."""
+    input_tokens: int | None
+    cached_input_tokens: int | None
+    output_tokens: int | None
+    reasoning_output_tokens: int | None
+    total_tokens: int | None
+
+
 class Overview:
     """Reads lists from an open database; changes nothing."""
 
@@ -188,6 +211,36 @@ class Overview:
         sql = "SELECT number, step FROM integrations WHERE run_id = ? ORDER BY number DESC LIMIT 1"
         row = next(iter(self.db.read(sql, [run_id])), None)
         return None if row is None else (int(row[0]), str(row[1]))
+
+    def attempts_since(self, since: float) -> list[AttemptSpent]:
+        """Every attempt that began at `since` or later."""
+        usage = ", ".join(f"json_extract(a.result, '$.usage.{key}')" for key in USAGE_KEYS)
+        sql = (
+            "SELECT a.run_id, a.task_id, r.workspace, json_extract(a.route, '$.model'),"
+            " json_extract(a.route, '$.tier'), json_extract(a.route, '$.role'), t.verdict,"
+            " NOT EXISTS (SELECT 1 FROM attempts b WHERE b.run_id = a.run_id AND b.task_id = a.task_id"
+            f" AND b.attempt > a.attempt), {usage} FROM attempts a JOIN runs r USING (run_id)"
+            " JOIN tasks t USING (run_id, task_id) WHERE a.started_at >= ? ORDER BY a.started_at"
+        )
+        return [_spent(row) for row in self.db.read(sql, [since])]
+
+    def pool_attempts_since(self, since: float) -> list[tuple[str | None, dict[str, int | None]]]:
+        """Model and tokens of the attempts at jobs of pools; without those whose work is in a run."""
+        usage = ", ".join(f"json_extract(usage, '$.{key}')" for key in USAGE_KEYS)
+        sql = (
+            f"SELECT json_extract(route, '$.model'), {usage} FROM pool_attempts"
+            " WHERE started_at >= ? AND run_id IS NULL AND state <> 'unstarted'"
+        )
+        rows = self.db.read(sql, [since])
+        return [(row[0], dict(zip(USAGE_KEYS, tuple(row)[1:], strict=True))) for row in rows]
+
+    def supervised_since(self, since: float) -> list[tuple[str, str, float, float | None]]:
+        """Workspace, threads as a JSON array, beginning and end of every run begun at `since` or later."""
+        sql = (
+            "SELECT workspace, ifnull(json_extract(options, '$.supervisors'), '[]'), created_at, ended_at"
+            " FROM runs WHERE created_at >= ? ORDER BY created_at"
+        )
+        return [(os.fsdecode(row[0]), row[1], row[2], row[3]) for row in self.db.read(sql, [since])]
 
     def _runs(self, where: str, values: Sequence[object]) -> list[RunLine]:
         sql = (
@@ -269,3 +322,18 @@ def _attempt(row: sqlite3.Row) -> AttemptLine:
 def _event(row: sqlite3.Row) -> EventLine:
     run_id, seq, at, kind, task_id, attempt, data = row
     return EventLine(run_id, seq, at, kind, task_id, attempt, json.loads(data))
+
+
+def _spent(row: sqlite3.Row) -> AttemptSpent:
+    run_id, task_id, workspace, model, tier, role, verdict, last, *tokens = row
+    return AttemptSpent(
+        run_id,
+        task_id,
+        os.fsdecode(workspace),
+        model,
+        tier,
+        role,
+        verdict if last else None,
+        bool(last),
+        *tokens,
+    )
