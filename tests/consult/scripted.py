@@ -23,7 +23,7 @@ from baton.consult.adapters.protocol import (
 )
 from baton.consult.agents import Known
 from baton.consult.runner import run
-from baton.contract.errors import StateUnavailable
+from baton.contract.errors import InvalidInput, StateUnavailable
 from baton.contract.evidence import Usage
 from baton.contract.reply import ReplyFailure
 from baton.engine.house import House
@@ -52,6 +52,8 @@ class Scripted:
         return self._runtime in (Runtime.CODEX, Runtime.CLAUDE)
 
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
+        if agent.extra:
+            raise InvalidInput(f"settings: unknown keys {sorted(agent.extra)}")
         told = [agent.id, str(question.cwd), question.resume or "-", "web" if question.web else "no-web"]
         env = {"PATH": os.environ["PATH"], "BATON_WORKER": "1"}
         env |= {name: places.house.env[name] for name in agent.env_names if name in places.house.env}
