@@ -107,10 +107,11 @@ class Shop:
         backend: Backend | None = None,
         stop: Stop | None = None,
         beside: Callable[[Stop], Any] | None = None,
+        backend_name: str = "app-server",
         **fields: Any,
     ) -> PoolEnd:
         """Work the jobs off; `beside` runs meanwhile, with the way to stop the pool."""
-        settings = some_settings(self.folder, **fields)
+        settings = some_settings(self.folder, backend=backend_name, **fields)
         with self.open(jobs, settings) as opened:
             self.pool_id = opened.pool_id
 

@@ -110,7 +110,7 @@ def sandboxed_argv(
         f"permissions.{name}.network": network,
         **{f"features.{feature}": value for feature, value in features.items()},
     }
-    options = [part for key, value in settings.items() for part in ("-c", f"{key}={_toml(value)}")]
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={toml_value(value)}")]
     own = {name: env[name] for name in ("PATH", "TMPDIR") if name in env} | dict(inside)
     drop = (*(name for name in (*PROXY_NAMES, *CODEX_NAMES) if name not in env), "TMPDIR")
     inner = [
@@ -141,7 +141,7 @@ def profile_argv(
         **{f"permissions.{profile.name}.{key}": value for key, value in table.items()},
         **{f"features.{feature}": value for feature, value in profile.features.items()},
     }
-    options = [part for key, value in settings.items() for part in ("-c", f"{key}={_toml(value)}")]
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={toml_value(value)}")]
     return [str(binary.path), "sandbox", "-P", profile.name, "-C", str(cwd), *options, "--", *argv]
 
 
@@ -152,9 +152,13 @@ def _env_program() -> str:
     return program
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
     """A value as TOML on one line. JSON's strings and scalars are TOML's too."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{toml_value(str(key))} = {toml_value(item)}" for key, item in value.items())
+            + "}"
+        )
     # TOML has no escape for DEL and refuses it bare.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -241,7 +241,18 @@ class Pools(Part):
         """Record how an attempt ended and what its job is then: all facts of a finished job at once."""
         ended = attempt.ended_at or now()
         columns = [
-            *("state", "thread_id", "route", "attested", "failure_class", "message", "usage", "checks"),
+            *(
+                "state",
+                "thread_id",
+                "run_id",
+                "resumed",
+                "route",
+                "attested",
+                "failure_class",
+                "message",
+                "usage",
+                "checks",
+            ),
             *("notices", "output", "output_bytes", "log"),
         ]
         spent = attempt.usage.total_tokens if attempt.usage is not None else None
