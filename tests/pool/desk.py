@@ -16,9 +16,14 @@ from baton.pool.settings import PoolSettings
 from baton.pool.settle import Flags, settle
 from baton.workspace.git import Git
 
-CATALOGUE = tuple(
-    ModelEntry(slug=f"gpt-5.6-{family}", efforts=("low", "medium", "high", "xhigh"), default_effort="medium")
-    for family in ("luna", "terra", "sol")
+CATALOGUE = (
+    *(
+        ModelEntry(
+            slug=f"gpt-5.6-{family}", efforts=("low", "medium", "high", "xhigh"), default_effort="medium"
+        )
+        for family in ("luna", "terra", "sol")
+    ),
+    ModelEntry(slug="gpt-5.5", efforts=("low", "medium")),
 )
 
 

@@ -104,6 +104,14 @@ def desk(own_home: Path, test_root: Path) -> Desk:
             b'{"id":"a","prompt":"p","sandbox":"workspace-write","ownership_scope":".git"}',
             ".git, which is never writable",
         ),
+        (
+            b'{"id":"a","prompt":"p","sandbox":"workspace-write","isolate":true,"model":"gpt-5.5"}',
+            "isolate: runs on a tier, and none of the policy means gpt-5.5; name a tier",
+        ),
+        (
+            b'{"id":"a","prompt":"p","sandbox":"workspace-write","isolate":true,"output_schema":{}}',
+            "output_schema: an isolated job answers with Baton's own report",
+        ),
         (b'{"id":"a","prompt":"p","ownership_scope":" "}', "ownership_scope: must not be empty"),
         (b'{"id":"good","prompt":"p"}', "id: 'good' is already the id of line 1"),
         (b'{"id":"a","prompt":"p","sandbox":"workspace-write","workdir":"/"}', "no place for a writer"),

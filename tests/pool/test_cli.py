@@ -74,7 +74,7 @@ def test_what_failed_is_named_with_the_command_that_runs_it_again(sim: Sim, desk
     command = next(line for line in out.splitlines() if "again:" in line).split("again:")[1].split()
     assert command[:3] == ["baton", "pool", "retry"] and command[4:] == ["bad"]
     again = desk.pool(*command[2:])
-    assert "1 jobs of" in again and "done: 2 succeeded of 2" in again
+    assert "asked for again: bad" in again and "done: 2 succeeded of 2" in again
     status = desk.json("status")
     assert status["state"] == "done" and status["counts"]["succeeded"] == 2 and status["failed"] == []
 

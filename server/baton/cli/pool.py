@@ -86,7 +86,9 @@ def retry(ctx: click.Context, pool: str, job_ids: tuple[str, ...], everything: b
         launch = prepare(house, Path(record.jobs_file), flags)
         asked = ask_again(house, record.pool_id, list(job_ids))
         if not as_json:
-            click.echo(f"{len(asked)} jobs of {record.pool_id} run again")
+            click.echo(
+                f"asked for again: {', '.join(asked[:20]) or 'no job'}{' …' if len(asked) > 20 else ''}"
+            )
         ctx.exit(run_launch(house, launch, as_json))
 
 

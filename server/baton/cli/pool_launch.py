@@ -76,7 +76,8 @@ def run(house: House, launch: Launch, as_json: bool) -> int:
         if not as_json:
             left = len(launch.jobs) - opened.skipped
             done = f", {opened.skipped} are done already" if opened.skipped else ""
-            click.echo(f"pool {pool_id}: {left} jobs to run{done}; run directory {settings.run_dir}")
+            some = f"{left} job{'s' if left != 1 else ''}"
+            click.echo(f"pool {pool_id}: {some} to run{done}; run directory {settings.run_dir}")
             for note in settings.notes:
                 click.echo(many_lines(f"note: {note}"))
 

@@ -15,7 +15,7 @@ from baton.contract.job import JOB_ID, JobRow
 from baton.contract.states import ChangeIntent
 from baton.contract.task import Task
 from baton.policy.model import Policy
-from baton.policy.tiers import family_of, nearest_effort, plan_route
+from baton.policy.tiers import family_of, nearest_effort, plan_route, resolve_tier
 from baton.pool.dependencies import circles, unknown_names
 from baton.pool.disjoint import overlapping, undeclared
 from baton.pool.jobs import Job, JobRoute
@@ -206,6 +206,10 @@ class _Reader:
             return
         if row.isolate and row.output_schema is not None:
             self.fault(line, "output_schema: an isolated job answers with Baton's own report; leave one out")
+        if row.isolate and row.model is not None and not self._has_tier(row.model):
+            self.fault(
+                line, f"isolate: runs on a tier, and none of the policy means {row.model}; name a tier"
+            )
         scope = self._scope(line, row)
         if scope is not None:
             self.scopes[row.id] = scope
@@ -220,6 +224,16 @@ class _Reader:
         wrong = self._located[workdir]
         if wrong is not None:
             self.fault(line, f"workdir: no place for a writer: {wrong}")
+
+    def _has_tier(self, model: str) -> bool:
+        """Whether some tier stands for a model."""
+        for tier in self.policy.tiers:
+            try:
+                if resolve_tier(self.policy, tier, self.catalogue).slug == model:
+                    return True
+            except InvalidInput:
+                continue
+        return False
 
     def _scope(self, line: int, row: JobRow) -> Scope | None:
         """Everything that the row names: what it owns and what it may change."""
