@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, ClassVar
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -34,6 +35,24 @@ class Group(click.Group):
         rows = [(name, command.get_short_help_str(1000)) for name, command in commands if command]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class Lazy(click.Group):
+    """Commands by name, some loaded only when they are used, so that they cost the others nothing."""
+
+    places: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Module and attribute of each command that is not there yet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self.places})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        place = self.places.get(name)
+        if place is None:
+            return super().get_command(ctx, name)
+        command = getattr(import_module(place[0]), place[1])
+        assert isinstance(command, click.Command)
+        return command
 
 
 class Program(Group):

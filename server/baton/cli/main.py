@@ -7,13 +7,13 @@ import sys
 import click
 
 from baton import __version__
-from baton.cli.group import Program
+from baton.cli.group import Lazy, Program
 
 
-class _Commands(Program):
-    """Commands by name, each loaded only when it is used, so that the others cost nothing."""
+class _Commands(Lazy, Program):
+    """All commands."""
 
-    _PLACES = {
+    places = {
         "policy": ("baton.cli.policy", "policy"),
         "models": ("baton.cli.models", "models"),
         "activity": ("baton.cli.activity", "activity"),
@@ -30,19 +30,6 @@ class _Commands(Program):
         "consult": ("baton.cli.consult", "consult"),
         "init": ("baton.cli.init", "init"),
     }
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._PLACES)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        place = self._PLACES.get(name)
-        if place is None:
-            return None
-        from importlib import import_module
-
-        command = getattr(import_module(place[0]), place[1])
-        assert isinstance(command, click.Command)
-        return command
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

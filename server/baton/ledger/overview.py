@@ -157,6 +157,14 @@ class Overview:
         sql = f"SELECT run_id FROM runs WHERE state IN ({_marks(UNFINISHED)}) OR ended_at >= ?"
         return [str(row[0]) for row in self.db.read(sql, [*UNFINISHED, moment])]
 
+    def may_need_recovery(self) -> bool:
+        """Whether a run is not at rest, or a process of one has not been seen to end."""
+        sql = (
+            f"SELECT EXISTS (SELECT 1 FROM runs WHERE state IN ({_marks(UNFINISHED)}))"
+            " OR EXISTS (SELECT 1 FROM processes WHERE ended_at IS NULL)"
+        )
+        return bool(self.db.read(sql, UNFINISHED)[0][0])
+
     def counts(self, run_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """How many tasks of each run are in which state."""
         found: dict[str, dict[str, int]] = {run_id: {} for run_id in run_ids}
