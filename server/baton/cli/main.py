@@ -43,8 +43,10 @@ def main() -> None:
     if sys.platform == "win32":
         # Before anything that a Windows Python cannot even import.
         sys.exit("baton: Windows is not supported; use Linux, macOS, or a Linux distribution under WSL")
+    from baton.process.logs import set_up_logging
     from baton.runtime.use import hold_own_environment
 
+    set_up_logging("error", "%(name)s: %(message)s")
     hold_own_environment()
     baton(prog_name="baton")
 

@@ -21,6 +21,7 @@ from baton.engine.spare import WAIT_OPTION, await_run
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.locks import FileLock
 from baton.ledger.records import CommandRecord, ProcessRecord
+from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, boot_id, end_descendants, start_time
 from baton.runtime.use import hold_own_environment
 
@@ -35,7 +36,7 @@ COMMAND_TIMEOUT = 1.0
 
 def main() -> None:
     """Entry point. Exit status 0 when the run came to rest, 3 when another runner has it, 1 for a fault."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    set_up_logging("info", "%(asctime)s %(levelname)s %(message)s")
     arguments = sys.argv[1:]
     if len(arguments) not in (1, 2):
         sys.stderr.write(f"usage: baton-runner RUN [LOCK-HANDLE], or {WAIT_OPTION} SOCKET-HANDLE\n")

@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from baton import __version__
 from baton.contract.base import parse
 from baton.contract.errors import BatonError
+from baton.process.logs import set_up_logging
 from baton.runtime.use import hold_own_environment
 from baton.tools.catalogue import Service, ToolSpec, tool_specs
 from baton.tools.session import SANDBOX_STATE, host_folder, read_session
@@ -152,7 +153,7 @@ async def serve(server: Server[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Entry point `baton-server`, started by the front or by hand."""
-    logging.basicConfig(level=os.environ.get("BATON_LOG", "WARNING").upper(), format="%(name)s: %(message)s")
+    set_up_logging("warning", "%(name)s: %(message)s")
     hold_own_environment()
     server = build_server(_engine_service, worker=os.environ.get("BATON_WORKER") == "1")
     anyio.run(serve, server)
