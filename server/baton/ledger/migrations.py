@@ -145,7 +145,7 @@ def m005_pools(db: sqlite3.Connection) -> None:
             pool_id TEXT NOT NULL, job_id TEXT NOT NULL, attempt INTEGER NOT NULL, backend TEXT NOT NULL,
             state TEXT NOT NULL, thread_id TEXT, resumed INTEGER NOT NULL, route TEXT,
             attested INTEGER NOT NULL, failure_class TEXT, message TEXT, usage TEXT, checks TEXT NOT NULL,
-            notices TEXT NOT NULL, output TEXT, output_bytes INTEGER, log TEXT, run_id TEXT,
+            notices TEXT NOT NULL, output TEXT, output_bytes INTEGER, log TEXT, run_id TEXT, writes_in BLOB,
             started_at REAL NOT NULL, ended_at REAL,
             PRIMARY KEY (pool_id, job_id, attempt),
             FOREIGN KEY (pool_id, job_id) REFERENCES pool_jobs ON DELETE CASCADE

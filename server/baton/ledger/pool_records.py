@@ -125,6 +125,8 @@ class PoolAttemptRecord(Record):
     """The stream of its events, JSON lines, as a path below the state folder."""
     run_id: str | None = None
     """The run that did the work of an isolated job."""
+    writes_in: PathText | None = None
+    """The directory in which it may write itself."""
     started_at: float = 0.0
     ended_at: float | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -298,6 +299,24 @@ class Pools(Part):
     def open_pool_attempts(self, pool_id: str) -> list[PoolAttemptRecord]:
         """Attempts that began and whose end nobody recorded."""
         return self._many(POOL_ATTEMPTS, "pool_id = ? AND ended_at IS NULL", [pool_id], "job_id, attempt")
+
+    def open_pool_writers(self, but: str) -> list[str]:
+        """The directories in which attempts of other pools than `but` may write, or have been cut."""
+        rows = self.db.read(
+            "SELECT DISTINCT writes_in FROM pool_attempts"
+            " WHERE ended_at IS NULL AND writes_in IS NOT NULL AND pool_id <> ?",
+            [but],
+        )
+        return [os.fsdecode(row[0]) for row in rows]
+
+    def unsettled_pools(self) -> list[str]:
+        """Pools that run, and those that left attempts or processes whose end nobody recorded."""
+        rows = self.db.read(
+            "SELECT pool_id FROM pools WHERE state = 'running'"
+            " UNION SELECT pool_id FROM pool_attempts WHERE ended_at IS NULL"
+            " UNION SELECT pool_id FROM pool_processes WHERE ended_at IS NULL"
+        )
+        return [row[0] for row in rows]
 
     # -- processes ---------------------------------------------------------------------------------
 

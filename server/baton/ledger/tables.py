@@ -178,6 +178,7 @@ POOL_ATTEMPTS = Table(
     PoolAttemptRecord,
     ("pool_id", "job_id", "attempt"),
     frozenset({"route", "usage", "checks", "notices"}),
+    frozenset({"writes_in"}),
 )
 POOL_PROCESSES = Table("pool_processes", PoolProcessRecord, ("process_id",))
 CONSULTATIONS = Table(

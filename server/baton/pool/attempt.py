@@ -58,6 +58,7 @@ def first_record(pool_id: str, plan: Plan, backend: Backend) -> PoolAttemptRecor
         thread_id=plan.thread_id,
         run_id=plan.run_id,
         log=log_name(pool_id, plan),
+        writes_in=str(plan.job.workdir) if plan.job.writes and not plan.job.isolate else None,
     )
 
 

@@ -22,6 +22,9 @@ from baton.pool.log import EventLog
 from baton.process.child import Child, open_child, read_lines
 from baton.process.guarded import Ended
 
+LOOK_SECONDS = 0.5
+"""How often the deadlines of a process are looked at."""
+
 STDERR_SHOWN = 2000
 """Bytes of the end of a process's error output that a failure shows."""
 
@@ -192,7 +195,8 @@ class _Process:
                 self.failure = deadlines.failure(which)
                 await child.end()
                 return
-            await anyio.sleep(left)
+            # A line may come meanwhile, and with it another deadline.
+            await anyio.sleep(min(left, LOOK_SECONDS))
 
     def _how_it_ended(self) -> TurnFailure:
         ended = self._ended

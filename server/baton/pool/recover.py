@@ -27,17 +27,17 @@ def is_alive(house: House, pool_id: str) -> bool:
 
 
 def recover_pools(house: House) -> list[str]:
-    """Recover every pool that says it is running and has no process; their ids. Cheap when there is none."""
+    """Recover every pool that a process has left without settling it; their ids. Cheap when there is none."""
     done = []
-    for pool in house.ledger.pools(-1, states=[PoolState.RUNNING]):
-        lock = FileLock(house.state.pool_lock(pool.pool_id))
+    for pool_id in house.ledger.unsettled_pools():
+        lock = FileLock(house.state.pool_lock(pool_id))
         if not lock.try_acquire():
             continue
         try:
-            recover_pool(house, pool.pool_id)
-            done.append(pool.pool_id)
+            recover_pool(house, pool_id)
+            done.append(pool_id)
         except BatonError as error:
-            log.warning("pool %s cannot be recovered now: %s", pool.pool_id, error.message)
+            log.warning("pool %s cannot be recovered now: %s", pool_id, error.message)
         finally:
             lock.release()
     return done

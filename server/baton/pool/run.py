@@ -278,13 +278,27 @@ class _Run:
             return False
         if not self._locks.try_acquire(workdir):
             return False
-        if not at_work:
-            # Who had it before may have been killed: what it left must be gone before we write there.
-            recover_pools(self._house)
+        if not at_work and not self._is_quiet(workdir):
+            self._locks.release(workdir)
+            return False
         if plan is not None:
             self._plans.setdefault(workdir, {})[entry] = plan
         self._writing += 1
         return True
+
+    def _is_quiet(self, workdir: Path) -> bool:
+        """Whether whoever wrote there before has really ended.
+
+        While the directory is ours no living pool writes in it. An attempt that is still open there belongs
+        to one that was killed: what it left is ended first, by us or by whoever has taken that pool up.
+        """
+        for last in (False, True):
+            others = map(Path, self._ledger.open_pool_writers(self._pool_id))
+            if not any(workdir.is_relative_to(other) or other.is_relative_to(workdir) for other in others):
+                return True
+            if not last:
+                recover_pools(self._house)
+        return False
 
     def _patience(self) -> float | None:
         """Seconds after which something may have changed by itself."""
