@@ -14,8 +14,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Lists that the full server does not serve; it refuses them with this same error.
-NOT_SERVED = ("resources/list", "resources/templates/list", "prompts/list")
+# Lists that the full server serves only where the surface has them; it refuses them with this same error.
+LISTS = ("resources/list", "resources/templates/list", "prompts/list")
 MODERN = "io.modelcontextprotocol/protocolVersion"
 
 
@@ -28,6 +28,8 @@ class Front:
         self.versions = surface["versions"]
         self.worker = os.environ.get("BATON_WORKER") == "1"
         self.answers = surface["worker"] if self.worker else surface
+        if not self.worker and may_consult():
+            self.answers = surface["consult"]
         self.hello = None
         """The client's `initialize` as it came, for the full server."""
         self.initialized = None
@@ -55,7 +57,9 @@ class Front:
             return reply(number, self.answers["tools"])
         if method == "ping":
             return reply(number, {})
-        if method in NOT_SERVED or self.worker:
+        if method in self.answers["lists"]:
+            return reply(number, self.answers["lists"][method])
+        if method in LISTS or self.worker:
             return refuse(number, -32601, "Method not found", method)
         return None
 
@@ -75,6 +79,30 @@ class Front:
         if version in self.versions:
             result["protocolVersion"] = version
         return reply(number, result)
+
+
+def may_consult():
+    """Whether the person switched consultation on; their policy is read only when it speaks of it."""
+    home = os.environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
+    try:
+        with open(os.path.join(home, "baton", "policy.toml"), "rb") as file:
+            if b"consult" not in file.read():
+                return False
+    except OSError:
+        return False
+    reach_package()
+    from baton.runtime.groups import consult_enabled
+
+    return consult_enabled(os.environ)
+
+
+def reach_package():
+    """Make the package importable."""
+    # The installed plugin is not this program's to write in.
+    sys.dont_write_bytecode = True
+    folder = os.path.join(ROOT, "server")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def reply(number, result):
@@ -111,9 +139,7 @@ def main():
         for position, line in enumerate(lines):
             answer = front.answer(line)
             if answer is None:
-                # The installed plugin is not this program's to write in.
-                sys.dont_write_bytecode = True
-                sys.path.insert(0, os.path.join(ROOT, "server"))
+                reach_package()
                 from baton.runtime.handover import hand_over
 
                 # Comes back only when the client has left.

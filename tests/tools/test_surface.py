@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from baton.contract.base import Wire, parse
 from baton.tools.catalogue import ToolSpec, tool_specs
+from baton.tools.consult_catalogue import consult_specs
 from baton.tools.surface import check_surface, surface_path
 from tools.client import Message, hello, request
 from tools.conftest import StartClient
@@ -24,6 +26,9 @@ QUESTIONS: list[Message] = [
     request(6, "resources/templates/list"),
     request(7, "prompts/list"),
 ]
+
+SWITCHED_ON = ["[consult]\nenabled = true\n", "consult.enabled = true", "consult = { enabled = true }\n"]
+NOT_SWITCHED_ON = ["", "[consult]\nenabled = false\n", "# consult\n", "[consult\nenabled = true\n"]
 
 
 def test_tracked_surface_is_what_the_server_answers() -> None:
@@ -44,6 +49,39 @@ def test_front_and_full_server_answer_alike(
             ]
             said.append(told)
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("policy", SWITCHED_ON + NOT_SWITCHED_ON)
+def test_front_and_full_server_agree_on_whether_other_agents_can_be_asked(
+    policy: str, own_home: Path, start_front: StartClient, start_server: StartClient
+) -> None:
+    file = own_home / ".codex" / "baton" / "policy.toml"
+    file.parent.mkdir()
+    file.write_text(policy)
+    said = []
+    for start in (start_front, start_server):
+        with start() as client:
+            told = [client.greet()]
+            told += [
+                client.ask(question["id"], question["method"], question.get("params"))
+                for question in QUESTIONS
+            ]
+            said.append(told)
+    assert said[0] == said[1]
+    tools = {tool["name"] for tool in said[0][1]["result"]["tools"]}
+    assert ({"consult", "records"} <= tools) is (policy in SWITCHED_ON)
+    assert ("prompts" in said[0][0]["capabilities"]) is (policy in SWITCHED_ON)
+
+
+def test_switching_consultation_on_lists_nothing_inside_a_worker(
+    own_home: Path, start_front: StartClient
+) -> None:
+    file = own_home / ".codex" / "baton" / "policy.toml"
+    file.parent.mkdir()
+    file.write_text(SWITCHED_ON[0])
+    with start_front(BATON_WORKER="1") as client:
+        client.greet()
+        assert client.ask(1, "tools/list")["result"] == {"tools": []}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +130,15 @@ def test_surface_is_small_and_asks_for_the_session() -> None:
     assert "yield_time_ms" in surface["initialize"]["instructions"]
 
 
+def test_tools_for_other_agents_are_small() -> None:
+    surface = json.loads(surface_path().read_text())
+    told = surface["consult"]["initialize"]["instructions"]
+    assert len(told) <= 600 and "yield_time_ms" in told and "consult" in told
+    added = [tool for tool in surface["consult"]["tools"]["tools"] if tool not in surface["tools"]["tools"]]
+    assert [tool["name"] for tool in added] == ["consult", "records"]
+    assert len(json.dumps(added, separators=(",", ":"))) <= 8_000
+
+
 def test_when_to_delegate_is_said_before_codex_cuts_the_instructions() -> None:
     opening = json.loads(surface_path().read_text())["initialize"]["instructions"][:240]
     for word in ("Delegate", "orchestrate", "workers", "scope", "verified", "yourself"):
@@ -110,7 +157,7 @@ def test_annotations_say_what_a_tool_may_do() -> None:
         assert hint["destructiveHint"] is not reads
 
 
-@pytest.mark.parametrize("spec", tool_specs(), ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", tool_specs() + consult_specs(), ids=lambda spec: spec.name)
 def test_schema_names_exactly_the_arguments_that_the_contract_takes(spec: ToolSpec) -> None:
     schema = spec.declaration().input_schema
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -153,7 +200,16 @@ def test_arguments_that_fit_the_schema_fit_the_contract() -> None:
         "wait_run": {"runId": "r1", "waitSeconds": 0},
         "inspect_run": {"runId": "r1", "what": "diff", "taskId": "a", "attempt": 1},
         "control_run": {"runId": "r1", "action": "integrate", "tasks": ["a"]},
+        "consult": {
+            "question": "why",
+            "targets": ["claude"],
+            "bothSides": False,
+            "sourceMode": "document",
+            "contextPaths": ["a.py"],
+            "answerSchema": {"type": "object"},
+        },
+        "records": {"action": "read", "id": "c1", "what": "raw", "turn": 1, "offset": 5},
     }
-    for spec in tool_specs():
+    for spec in tool_specs() + consult_specs():
         jsonschema.validate(examples[spec.name], spec.declaration().input_schema)
         parse(spec.arguments, examples[spec.name], spec.name)

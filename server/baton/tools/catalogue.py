@@ -10,6 +10,7 @@ import mcp_types as types
 
 from baton.contract.base import Wire
 from baton.contract.calls import ContinueCall, ControlCall, ExploreCall, InspectCall, WaitCall
+from baton.contract.consult import ConsultCall, RecordsCall
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
 from baton.contract.task import BatchCall, TaskCall
@@ -36,6 +37,18 @@ class Service(Protocol):
     async def inspect_run(self, call: InspectCall, session: Session) -> dict[str, Any]: ...
 
     async def control_run(self, call: ControlCall, session: Session) -> dict[str, Any]: ...
+
+    async def consult(self, call: ConsultCall, session: Session) -> dict[str, Any]: ...
+
+    async def records(self, call: RecordsCall, session: Session) -> dict[str, Any]: ...
+
+    def consultation(self, consultation_id: str) -> dict[str, Any]: ...
+
+    def recent_ids(self) -> list[str]: ...
+
+    def agent_names(self) -> list[str]: ...
+
+    def persona_names(self) -> list[str]: ...
 
 
 _STRING = {"type": "string"}
@@ -161,7 +174,7 @@ class ToolSpec:
 
 
 def tool_specs() -> tuple[ToolSpec, ...]:
-    """Every tool, in the order shown."""
+    """The tools that are always there, in the order shown."""
     return (
         ToolSpec(
             name="delegate_task",

@@ -20,8 +20,11 @@ from baton import __version__
 from baton.contract.base import parse
 from baton.contract.errors import BatonError
 from baton.process.logs import set_up_logging
+from baton.runtime.groups import consult_enabled
 from baton.runtime.use import hold_own_environment
 from baton.tools.catalogue import Service, ToolSpec, tool_specs
+from baton.tools.consult_catalogue import consult_specs
+from baton.tools.consult_handlers import consult_handlers
 from baton.tools.session import SANDBOX_STATE, host_folder, read_session
 from baton.tools.stdio import stdio
 
@@ -33,12 +36,16 @@ PROGRESS_SECONDS = 10.0
 """How often a waiting call says that it is still waiting, to a client that asked for progress."""
 
 
-def build_server(service: Callable[[], Service], *, worker: bool) -> Server[dict[str, Any]]:
+def build_server(
+    service: Callable[[], Service], *, worker: bool, consult: bool = False
+) -> Server[dict[str, Any]]:
     """A server whose tools call `service()`, made at the first call so that listing never touches the state.
 
-    `worker`: the server was started inside a worker, which may not delegate: it lists no tools.
+    `worker`: the server was started inside a worker, which may not delegate: it lists no tools. `consult`:
+    with the tools, prompts and resources for other agents.
     """
-    specs = () if worker else tool_specs()
+    consult = consult and not worker
+    specs = () if worker else tool_specs() + (consult_specs() if consult else ())
     by_name = {spec.name: spec for spec in specs}
     made: list[Service] = []
 
@@ -62,15 +69,17 @@ def build_server(service: Callable[[], Service], *, worker: bool) -> Server[dict
         "baton",
         version=__version__,
         title="Baton",
-        instructions=None if worker else instructions(),
+        instructions=None if worker else instructions(consult),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        **(consult_handlers(the_service) if consult else {}),
     )
 
 
-def instructions() -> str:
+def instructions(consult: bool = False) -> str:
     """The text that the supervising model sees before it has looked at any tool."""
-    return (files("baton.tools") / "instructions.md").read_text(encoding="utf-8").strip()
+    name = "instructions_consult.md" if consult else "instructions.md"
+    return (files("baton.tools") / name).read_text(encoding="utf-8").strip()
 
 
 def initialization_options(server: Server[dict[str, Any]]) -> InitializationOptions:
@@ -114,7 +123,11 @@ def failure(code: str, message: str) -> types.CallToolResult:
 
 def one_line(result: Mapping[str, object]) -> str:
     """The text block of an answer: who, how it stands and what to do next; the structure has the rest."""
-    parts = [str(result[key]) for key in ("runId", "state", "verdict", "integration") if result.get(key)]
+    parts = [
+        str(result[key])
+        for key in ("runId", "consultationId", "state", "verdict", "integration")
+        if result.get(key)
+    ]
     following = result.get("next")
     text = " ".join(parts) or "done"
     return " ".join(f"{text}; next: {following}".split()) if following else text
@@ -155,15 +168,16 @@ def main() -> None:
     """Entry point `baton-server`, started by the front or by hand."""
     set_up_logging("warning", "%(name)s: %(message)s")
     hold_own_environment()
-    server = build_server(_engine_service, worker=os.environ.get("BATON_WORKER") == "1")
+    worker = os.environ.get("BATON_WORKER") == "1"
+    server = build_server(_session_service, worker=worker, consult=consult_enabled(os.environ))
     anyio.run(serve, server)
 
 
-def _engine_service() -> Service:
+def _session_service() -> Service:
     # Imported here: listing tools and reading schemas need none of the engine.
-    from baton.engine.service import Service as EngineService
+    from baton.tools.services import SessionService
 
-    return EngineService(keeps_spare=True)
+    return SessionService()
 
 
 if __name__ == "__main__":

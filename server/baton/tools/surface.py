@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +20,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from baton.tools.catalogue import Service
 from baton.tools.server import build_server, initialization_options
 
+LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+"""What the front answers. Without consultation it is `tools/list` alone: the others are not served."""
+
 
 def surface_path() -> Path:
     """Where the rendered surface lies."""
@@ -28,16 +32,24 @@ def surface_path() -> Path:
 def render_surface() -> str:
     """The surface as JSON: what the full server really answers, asked over its own streams.
 
-    `initialize` and `tools` are the results for a session, `worker` the ones for a server inside a worker.
+    `initialize` and `tools` are the results for a session, `consult` the ones for a session of a person who
+    switched consultation on, `worker` those for a server inside a worker.
     The front puts the negotiated version, one of `versions` or else the one in `initialize`, into the answer.
     """
-    hello, tools = anyio.run(_ask, False)
-    worker_hello, worker_tools = anyio.run(_ask, True)
+    hello, tools = anyio.run(_ask, False, False, LISTS[:1])
+    consult_hello, consult_tools, *lists = anyio.run(_ask, False, True, LISTS)
+    worker_hello, worker_tools = anyio.run(_ask, True, False, LISTS[:1])
     surface = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "initialize": hello,
         "tools": tools,
-        "worker": {"initialize": worker_hello, "tools": worker_tools},
+        "lists": {},
+        "consult": {
+            "initialize": consult_hello,
+            "tools": consult_tools,
+            "lists": dict(zip(LISTS[1:], lists, strict=True)),
+        },
+        "worker": {"initialize": worker_hello, "tools": worker_tools, "lists": {}},
     }
     return json.dumps(surface, separators=(",", ":"), ensure_ascii=False) + "\n"
 
@@ -51,9 +63,9 @@ def check_surface() -> str | None:
     return f"{path.name} is stale: run python -m baton.tools.surface"
 
 
-async def _ask(worker: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The results of `initialize` and `tools/list` of a server on memory streams."""
-    server = build_server(_no_service, worker=worker)
+async def _ask(worker: bool, consult: bool, lists: Sequence[str]) -> list[dict[str, Any]]:
+    """The results of `initialize` and of each list of a server on memory streams."""
+    server = build_server(_no_service, worker=worker, consult=consult)
     to_server, server_reads = create_context_streams[SessionMessage | Exception](4)
     server_writes, from_server = create_context_streams[SessionMessage](4)
     parameters = {
@@ -64,7 +76,11 @@ async def _ask(worker: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     results: list[dict[str, Any]] = []
     async with from_server, anyio.create_task_group() as group:
         group.start_soon(server.run, server_reads, server_writes, initialization_options(server))
-        for number, (method, params) in enumerate((("initialize", parameters), ("tools/list", {}))):
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("initialize", parameters),
+            *((name, {}) for name in lists),
+        ]
+        for number, (method, params) in enumerate(asked):
             request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
             await to_server.send(SessionMessage(request))
             answer = (await from_server.receive()).message
@@ -73,7 +89,7 @@ async def _ask(worker: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         await to_server.aclose()
         async for _ in from_server:
             pass
-    return results[0], results[1]
+    return results
 
 
 def _no_service() -> Service:

@@ -1,0 +1,53 @@
+"""Which optional tools the person switched on, read without any library: the front and the full server agree.
+
+Only the listing follows this. Every call reads the whole policy, which may refuse what is listed here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10 and older, on which the front may run
+    tomllib = None  # type: ignore[assignment]
+
+
+def consult_enabled(variables: Mapping[str, str]) -> bool:
+    """Whether the person's policy says `enabled = true` in `[consult]`; False for a file that cannot be read.
+
+    Where Python has no TOML reader only the two plain spellings are understood.
+    """
+    home = variables.get("CODEX_HOME") or os.path.join(
+        variables.get("HOME") or os.path.expanduser("~"), ".codex"
+    )
+    try:
+        with open(os.path.join(home, "baton", "policy.toml"), "rb") as file:
+            content = file.read(1024 * 1024 + 1)
+    except OSError:
+        return False
+    if b"consult" not in content:
+        return False
+    text = content.decode("utf-8-sig", "replace")
+    if tomllib is None:
+        return _plainly_enabled(text)
+    try:
+        table = tomllib.loads(text).get("consult")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(table, dict) and table.get("enabled") is True
+
+
+def _plainly_enabled(text: str) -> bool:
+    table = ""
+    for line in text.splitlines():
+        header = re.match(r"\s*\[\s*([A-Za-z0-9_.-]+)\s*\]", line)
+        if header:
+            table = header.group(1)
+            continue
+        entry = re.match(r"\s*([A-Za-z0-9_.]+)\s*=\s*(true|false)\s*(#.*)?$", line)
+        if entry and (table + "." if table else "") + entry.group(1) == "consult.enabled":
+            return entry.group(2) == "true"
+    return False
