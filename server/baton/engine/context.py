@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +52,8 @@ class RunContext:
     """Where this run keeps what it needs only while it works."""
     base: Snapshot | None = None
     servers: Servers = field(init=False)
+    began: float = field(default_factory=time.time)
+    """When this runner took the run up, seconds since 1970."""
 
     def __post_init__(self) -> None:
         self.servers = Servers(self._start_server, self.policy.concurrency.max_threads_per_server)

@@ -16,8 +16,10 @@ from baton.engine.blocking import blocking
 from baton.engine.climb import climb, trouble_of
 from baton.engine.context import RunContext
 from baton.engine.followup import AttemptKind, FollowUp, follow_up
+from baton.engine.pausing import HeldBack, note_limit, until_free
 from baton.engine.places import worker_place
-from baton.engine.route import inherited, with_route
+from baton.engine.plan import PlannedRoute
+from baton.engine.route import inherited, route_of, with_route
 from baton.engine.stop import StopReason
 from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, JsonObject, TaskRecord
@@ -74,17 +76,25 @@ async def _run_task(ctx: RunContext, task: TaskRecord) -> None:
         _put_aside(ctx, task)
         return
     try:
+        await _until_free(ctx, task)
+        if ctx.stop.asked:
+            _put_aside(ctx, task)
+            return
         record = await _next_attempt(ctx, task)
         result = await _carry(ctx, task, record)
         result, following = await _following(ctx, record, result)
         while following is not None:
             await _wait(ctx, following)
+            await _until_free(ctx, task, following.route)
             if ctx.stop.asked:
                 _put_aside(ctx, task, result)
                 return
             record = _start(ctx, task, _after(ctx, task, record, result, following))
             result = await _carry(ctx, task, record)
             result, following = await _following(ctx, record, result)
+    except HeldBack as limited:
+        _rest(ctx, task, TaskState.INTERRUPTED, verdict=Verdict.INTERRUPTED, reasons=[limited.message])
+        return
     except Skipped as why:
         _rest(ctx, task, TaskState.SKIPPED, reasons=[str(why)])
         return
@@ -140,6 +150,7 @@ async def _following(
         if climbed is None:
             return result, None
         decision = climbed.decision
+        note_limit(ctx, route_of(ctx.plan, record).model, result, decision)
         if climbed.route is not None:
             following = FollowUp(AttemptKind.ESCALATION, decision.why, route=climbed.route)
         elif decision.action == "wait":
@@ -160,6 +171,16 @@ async def _following(
         ),
     )
     return result, following
+
+
+async def _until_free(ctx: RunContext, task: TaskRecord, route: PlannedRoute | None = None) -> None:
+    """Wait while the model of the next attempt is not to be asked. Raises `HeldBack`."""
+    if route is None:
+        past = ctx.house.ledger.attempts(ctx.run_id, task.task_id)
+        if past and _needs_no_turn(past[-1]):
+            return
+        route = route_of(ctx.plan, past[-1]) if past else ctx.plan.routes[task.task_id]
+    await until_free(ctx, task.task_id, route.model)
 
 
 async def _wait(ctx: RunContext, following: FollowUp) -> None:
@@ -250,7 +271,7 @@ async def _next_attempt(ctx: RunContext, task: TaskRecord) -> AttemptRecord:
     ledger = ctx.house.ledger
     past = ledger.attempts(ctx.run_id, task.task_id)
     last = past[-1] if past else None
-    if last is not None and (_is_judged(last) or (is_captured(last) and not _was_cut(last))):
+    if last is not None and _needs_no_turn(last):
         return last
     if last is not None and _waits_to_begin(last):
         return last
@@ -286,6 +307,11 @@ def _has_answered(ctx: RunContext, task: TaskRecord) -> bool:
     """Whether the worker has read its brief: of a turn that is cut before, its thread may keep nothing."""
     events = ctx.house.ledger.events(ctx.run_id, task_id=task.task_id)
     return any(event.kind in ANSWERS for event in events)
+
+
+def _needs_no_turn(record: AttemptRecord) -> bool:
+    """Whether only the verdict of the attempt, or nothing at all, is missing."""
+    return _is_judged(record) or (is_captured(record) and not _was_cut(record))
 
 
 def _is_judged(record: AttemptRecord) -> bool:

@@ -216,6 +216,15 @@ def m006_consultations(db: sqlite3.Connection) -> None:
             raise
 
 
+def m007_pauses(db: sqlite3.Connection) -> None:
+    """Pauses that a service asked for."""
+    db.execute(
+        """CREATE TABLE pauses (
+            model TEXT PRIMARY KEY, until REAL NOT NULL, why TEXT NOT NULL, noted_at REAL NOT NULL
+        )"""
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_runs,
     m002_stream,
@@ -223,6 +232,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m004_spared,
     m005_pools,
     m006_consultations,
+    m007_pauses,
 )
 
 

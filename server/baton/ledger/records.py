@@ -205,6 +205,16 @@ class TicketRecord(Record):
     """When it got its worker; None while it waits."""
 
 
+class PauseRecord(Record):
+    """That a service asked for a pause."""
+
+    model: str
+    until: float
+    """Seconds since 1970."""
+    why: str
+    noted_at: float
+
+
 class ArtifactRef(Record):
     """That a run refers to an artifact, and as what."""
 

@@ -8,6 +8,7 @@ from typing import Self
 
 from baton.ledger.consultations import Consultations
 from baton.ledger.database import Database
+from baton.ledger.pauses import Pauses
 from baton.ledger.pools import Pools
 from baton.ledger.processes import Processes
 from baton.ledger.queue import Queue
@@ -17,7 +18,7 @@ from baton.ledger.state import StateFolder
 from baton.ledger.stream import Stream
 
 
-class Ledger(Runs, Stream, Processes, Queue, Retention, Pools, Consultations):
+class Ledger(Runs, Stream, Processes, Queue, Pauses, Retention, Pools, Consultations):
     """One process's door to the ledger. Safe to use from several threads; to be closed.
 
     Any method may raise `StateUnavailable` (disk full, read-only, damaged) and, when another process writes

@@ -20,6 +20,7 @@ from baton.ledger.records import (
     CommandRecord,
     EventRecord,
     IntegrationRecord,
+    PauseRecord,
     ProcessRecord,
     Record,
     RunRecord,
@@ -168,6 +169,7 @@ EVENTS = Table("events", EventRecord, ("run_id", "seq"), frozenset({"data"}))
 COMMANDS = Table("commands", CommandRecord, ("command_id",), frozenset({"args", "result"}))
 PROCESSES = Table("processes", ProcessRecord, ("process_id",))
 TICKETS = Table("tickets", TicketRecord, ("ticket",))
+PAUSES = Table("pauses", PauseRecord, ("model",))
 ARTIFACT_REFS = Table("artifact_refs", ArtifactRef, ("run_id", "name"))
 POOLS = Table(
     "pools", PoolRecord, ("pool_id",), frozenset({"settings", "live"}), frozenset({"jobs_file", "run_dir"})
