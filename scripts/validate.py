@@ -46,10 +46,12 @@ def _validate(root: Path) -> int:
     try:
         faults = bundle_faults(root)
         if root == CHECKOUT:
+            from baton.cli.reference import stale_pages
             from baton.tools.surface import check_surface
 
             stale = check_surface()
             faults += [f"server/baton/tools/{stale}"] if stale else []
+            faults += stale_pages(root)
     except (BatonError, OSError) as error:
         print(f"validate: {error}", file=sys.stderr)
         return 2

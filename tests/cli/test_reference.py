@@ -1,0 +1,71 @@
+"""The reference pages are those of the code, what they name exists, and no page links into the void."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from baton.cli.reference import reference_parts, stale_pages, write_pages
+
+CHECKOUT = Path(__file__).parents[2]
+
+PAGES = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#([^)\s]*))?\)")
+TEST = re.compile(r"`(tests/[\w./-]+\.py)(?:::(\w+))?`")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A copy of what the pages are rendered into and from."""
+    for folder in ("docs", "policy"):
+        shutil.copytree(CHECKOUT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def test_the_pages_are_as_the_code_says() -> None:
+    assert stale_pages(CHECKOUT) == []
+
+
+def test_a_stale_page_is_named_and_mended_without_touching_the_rest(bundle: Path) -> None:
+    page = bundle / "docs" / "events.md"
+    right = page.read_text()
+    page.write_text(right.replace("| `run.done` |", "| `run.dine` |"))
+    assert stale_pages(bundle) == ["docs/events.md: not as the code says; run scripts/docs.py"]
+    assert write_pages(bundle) == ["docs/events.md"]
+    assert page.read_text() == right
+    assert write_pages(bundle) == []
+
+
+def test_a_page_that_lost_its_marks_is_stale_and_not_overwritten(bundle: Path) -> None:
+    page = bundle / "docs" / "tools.md"
+    page.write_text("mine\n")
+    assert [line.partition(":")[0] for line in stale_pages(bundle)] == ["docs/tools.md"]
+    write_pages(bundle)
+    assert page.read_text() == "mine\n"
+
+
+def test_every_tool_command_and_key_has_its_place() -> None:
+    parts = reference_parts(CHECKOUT)
+    for tool in ("delegate_task", "explore", "control_run", "consult"):
+        assert f"### `{tool}`" in parts["docs/tools.md"]
+    for command in ("baton activity [RUN]", "baton runs show RUN", "baton usage", "baton demo"):
+        assert f"### `{command}`" in parts["docs/commands.md"]
+    for table in ("[retention]", "[tiers.NAME]", "[prices.NAME]", "[consult.spend]"):
+        assert f"### `{table}`" in parts["docs/configuration.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_links_and_tests_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text()
+    for target, _ in LINK.findall(text):
+        if "://" not in target and not target.startswith("mailto:"):
+            assert (page.parent / target).exists(), target
+    for file, name in TEST.findall(text):
+        path = CHECKOUT / file
+        assert path.is_file(), file
+        if name:
+            assert f"def {name}(" in path.read_text(), f"{file}::{name}"
