@@ -10,6 +10,7 @@ from chaos._kill import Outcome
 from chaos._machine import codex_binary, one_machine, throw_away_folder
 from chaos.batch_kills import BatchKill
 from chaos.edits import Edits, Round
+from chaos.pool_kills import run_kills as run_pool_kills
 from chaos.run_kills import run_kills
 from chaos.sessions import play
 
@@ -24,6 +25,14 @@ def test_a_kill_at_any_step_loses_nothing_and_the_run_comes_to_the_same_end(kill
     outcomes = run_kills(kills, f"test {kills}", 2, quiet)
     assert len(outcomes) == kills
     assert [str(outcome) + outcome.log for outcome in outcomes if not outcome.clean] == []
+
+
+@pytest.mark.codex
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=[pytest.mark.long, pytest.mark.timeout(1200)])])
+def test_no_kill_makes_a_pool_lose_a_job_or_do_it_twice(kills: int) -> None:
+    tally, _ = run_pool_kills(kills, f"test {kills}", max(16, 2 * kills), 2)
+    assert sum(tally.killed.values()) == kills
+    assert (tally.double_writers, tally.lost, tally.repeated, tally.orphans) == ([], [], [], [])
 
 
 def rounds_of_edits(rounds: int, seed: str) -> list[Round]:
