@@ -27,6 +27,10 @@ class _Commands(Lazy, Program):
         "doctor": ("baton.cli.doctor", "doctor"),
         "status": ("baton.cli.status", "status"),
         "agents": ("baton.cli.agents", "agents"),
+        "history": ("baton.cli.history", "history"),
+        "search": ("baton.cli.search", "search"),
+        "export": ("baton.cli.export", "export"),
+        "strengths": ("baton.cli.strengths", "strengths"),
         "consult": ("baton.cli.consult", "consult"),
         "init": ("baton.cli.init", "init"),
     }

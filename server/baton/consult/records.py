@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -15,6 +15,7 @@ from baton.consult.content import Content, held_folder, work_folder
 from baton.consult.plan import candidates_of, rules_for, workspace_of
 from baton.consult.present import known_cost, listed, present, turn_shown, whole_answer
 from baton.consult.routing import Wanted, why_not
+from baton.consult.strengths import shown
 from baton.contract.consult import RecordPart, RecordsAction, RecordsCall
 from baton.contract.errors import InvalidInput, NotFound
 from baton.contract.session import Session
@@ -45,7 +46,7 @@ class Records:
             case RecordsAction.SEARCH:
                 return self._search(call)
             case RecordsAction.STRENGTHS:
-                rows = [asdict(row) for row in self._ledger.consult_strengths()]
+                rows = [shown(row) for row in self._ledger.consult_strengths()]
                 return entries_window("strengths", rows, call.offset, call.limit)
         if call.id is None:
             raise InvalidInput(f"id: {call.action.value} needs the id of a consultation")
@@ -70,13 +71,13 @@ class Records:
             for name, configured in rules.agents.items():
                 if configured.enabled:
                     tasks.start_soon(one, name)
-        shown = []
+        listing = []
         for name, candidate in candidates_of(rules, adapter_of).items():
             seen = known.get(name)
             found = replace(candidate, missing=seen.missing if seen else None)
             reason = why_not(found, host, Wanted("any"), by_name=True)
             adapter = adapter_of(Runtime(candidate.agent.runtime))
-            shown.append(
+            listing.append(
                 {
                     "agent": name,
                     "model": candidate.agent.model or None,
@@ -89,17 +90,17 @@ class Records:
             )
         return {
             "host": {"runtime": host.runtime, "models": list(host.models)},
-            "agents": shown,
+            "agents": listing,
             "personas": sorted(rules.personas),
         }
 
     def _list(self, call: RecordsCall) -> dict[str, Any]:
         found = self._ledger.consultations(LISTED, call.offset)
         lines = [listed(one, self._ledger.consult_turns(one.consultation_id)) for one in found]
-        shown = entries_window("consultations", lines, 0, call.limit)
-        if "nextOffset" in shown:
-            shown["nextOffset"] += call.offset
-        return shown
+        window = entries_window("consultations", lines, 0, call.limit)
+        if "nextOffset" in window:
+            window["nextOffset"] += call.offset
+        return window
 
     def _search(self, call: RecordsCall) -> dict[str, Any]:
         if not call.query or not call.query.strip():

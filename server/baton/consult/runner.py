@@ -32,6 +32,7 @@ from baton.engine.blocking import blocking
 from baton.engine.house import House
 from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.locks import FileLock
+from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, end_descendants
 from baton.runtime.use import hold_own_environment
 
@@ -56,7 +57,7 @@ def main() -> None:
 
 def run(consultation_id: str, handle: int | None, adapter_of: AdapterOf, start: Start = start_asking) -> int:
     """Ask what the consultation's last round has left to ask; the exit status."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    set_up_logging("info", "%(asctime)s %(levelname)s %(message)s")
     try:
         return anyio.run(_run, consultation_id, handle, adapter_of, start)
     except BatonError as error:
