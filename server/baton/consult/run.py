@@ -66,7 +66,7 @@ async def ask(
         return Reply(failure=ReplyFailure.BAD_REQUEST, detail=refused.message)
     except Unsupported as refused:
         return Reply(failure=ReplyFailure.NOT_INSTALLED, detail=refused.message)
-    return _cut(_checked(reply, question), places)
+    return _cut(checked(reply, question), places)
 
 
 def schema_fault(question: Question) -> str | None:
@@ -81,7 +81,7 @@ def schema_fault(question: Question) -> str | None:
     return None
 
 
-def _checked(reply: Reply, question: Question) -> Reply:
+def checked(reply: Reply, question: Question) -> Reply:
     """The reply with its structured answer held against the schema."""
     if question.answer_schema is None or reply.failure is not None:
         return reply

@@ -23,8 +23,8 @@ _TURN = "x-codex-turn-metadata"
 def read_session(meta: Mapping[str, object] | None, folder: str | None = None) -> Session:
     """The session behind a call; `folder` is its folder where the call does not name one.
 
-    What is absent or of an unexpected form is None, never an error. `profile` is the whole sandbox state as sent, with `sandboxCwd`: what bounds the session is read by the
-    room that knows profiles.
+    What is absent or of an unexpected form is None, never an error. `profile` is the whole sandbox state as
+    sent, with `sandboxCwd`: what bounds the session is read by the room that knows profiles.
     """
     meta = meta or {}
     turn = _mapping(meta.get(_TURN))

@@ -120,10 +120,11 @@ def usage(
 
 
 def last_line(path: Path) -> str:
-    """The last line of text that says something, without colours, short; empty when there is none."""
+    """The last line that begins with `Error`, else the last that says anything, without colours, short."""
     lines = [" ".join(_ANSI.sub("", line).split()) for line in tail(path).splitlines()]
     told = [line for line in lines if line]
-    return told[-1][:MAX_DETAIL] if told else ""
+    errors = [line for line in told if line.lower().startswith("error")]
+    return (errors or told or [""])[-1][:MAX_DETAIL]
 
 
 def tail(path: Path) -> str:
