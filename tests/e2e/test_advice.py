@@ -9,12 +9,13 @@ import pytest
 
 from baton.contract.errors import InvalidInput
 from baton.engine.plan import RunPlan
-from baton.simulate.workers import report, write
+from baton.simulate.workers import idle_answer, report, write
 from e2e.sim import Sim, Workspace
 
 pytestmark = pytest.mark.codex
 
 SMALL = {"sizeLines": 8, "seams": "clear"}
+ROOT = "control-plane: edit no file yourself"
 LARGE = {"sizeLines": 400, "seams": "clear", "verification": "command"}
 
 
@@ -50,6 +51,21 @@ def test_advice_is_recorded_and_refuses_nothing_and_a_result_tells_only_solo(
         assert plan.advice is not None and plan.advice.choice == ("solo" if told else "delegate")
         assert answer.get("advice", "").startswith("solo: about 8 lines") is told
         assert answer["verdict"] == "unverified"
+
+
+def test_root_mode_of_a_project_is_followed_by_all_that_is_told(
+    sim: Sim, call: dict[str, Any], workspace: Callable[..., Workspace]
+) -> None:
+    narrowed = workspace({"a.txt": "seed\n", ".codex/baton.toml": "[root]\nmode = 'control-plane'\n"})
+    strict = {**call, "workspace": str(narrowed.path), "facts": SMALL}
+    planned = sim.delegate({**strict, "dryRun": True})
+    assert (planned["root"], planned["advice"]["choice"]) == (ROOT, "delegate")
+    answer = sim.delegate({**strict, "objective": sim.script("strict", *idle_answer()), "waitSeconds": 100})
+    assert (answer["verdict"], answer["root"]) == ("no_change", ROOT)
+    assert "yourself" not in answer["next"] and "advice" not in answer
+    assert sim.inspect(answer["runId"], "handoff")["root"] == ROOT
+    usual = sim.delegate({**call, "objective": sim.script("usual", *idle_answer()), "waitSeconds": 100})
+    assert "root" not in usual and usual["next"].endswith(", or do it yourself")
 
 
 @pytest.mark.parametrize(

@@ -189,10 +189,15 @@ def test_skill_says_the_root_mode_in_force(codex_home: Path) -> None:
     own.parent.mkdir()
     own.write_text("[root]\nmode = 'control-plane'\n")
     policy = load_policy(codex_home, None)
-    assert (
-        "Root mode here: **control-plane**"
-        in render(policy, bundle_root())["skills/orchestrate-work/SKILL.md"]
+    strict, usual = (
+        {name: text for name, text in render(one, bundle_root()).items() if name.endswith("SKILL.md")}
+        for one in (policy, load_policy(None, None))
     )
+    assert "Root mode here: **control-plane**.\n" in strict["skills/orchestrate-work/SKILL.md"]
+    assert max(len(text.splitlines()) for text in strict.values()) < 80
+    for words in ("do it yourself when", "you, no worker", "take it back", "merge by hand"):
+        assert any(words in text for text in usual.values()), words
+        assert not any(words in text for text in strict.values()), words
     assert any(line.startswith("skills/orchestrate-work/SKILL.md: ") for line in check(policy, bundle_root()))
 
 

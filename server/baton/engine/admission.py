@@ -77,6 +77,7 @@ async def admit(
             call.max_parallel or policy.concurrency.max_parallel, policy.concurrency.max_parallel
         ),
         hold_reason=_hold_reason(house, session, site.workspace),
+        root_mode=policy.root.mode,
         notes=[
             *(f"{name}: {route.note}" for name, route in routes.items() if route.note),
             *(f"{one} and {other} may both change {path}" for one, other, path in overlapping),

@@ -9,6 +9,7 @@ from baton.contract.scope import ScopePlan
 from baton.contract.task import IntegrateMode
 from baton.contract.tree import show_path
 from baton.engine.admission import Admitted
+from baton.engine.present import told_by_plan
 from baton.engine.shorten import fit
 from baton.ledger.records import TaskRecord
 from baton.verify.command import read_command
@@ -37,6 +38,7 @@ def dry_run(admitted: Admitted) -> dict[str, Any]:
         shown["hold"] = plan.hold_reason or "the call asks to hold the result"
     if plan.notes:
         shown["notes"] = plan.notes
+    shown |= told_by_plan(plan)
     if plan.advice is not None:
         shown["advice"] = plan.advice.wire()
     return fit(shown)

@@ -9,7 +9,7 @@ from baton.contract.states import Integration
 from baton.engine.house import House
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
-from baton.engine.present import next_step, present_task
+from baton.engine.present import next_step, present_task, told_by_plan
 from baton.engine.private import open_repository
 from baton.engine.shorten import fit
 from baton.engine.summary import batch_next
@@ -46,6 +46,7 @@ def handoff(house: House, run: RunRecord, tasks: list[TaskRecord], paged: Paged)
         packet["hold"] = plan.hold_reason
     if plan.notes:
         packet["notes"] = plan.notes[:MAX_NOTES]
+    packet |= told_by_plan(plan)
     packet["next"] = next_step(run, tasks) if len(tasks) == 1 else batch_next(run, tasks)
     return packet | paged([_entry(house, repo, run, task) for task in tasks])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from baton.contract.advice import Advice, Facts
 from baton.contract.base import Wire
 from baton.contract.task import ResultDetail
@@ -33,6 +35,8 @@ class RunPlan(Wire):
     max_parallel: int = 1
     hold_reason: str | None = None
     """Why the result is held although the call did not ask for it."""
+    root_mode: Literal["adaptive", "control-plane"] = "adaptive"
+    """How the supervising session works in this workspace, as person and project want it."""
     notes: list[str] = []
     supervisors: list[str] = []
     """Threads of the sessions that started the run; others have an interest later."""

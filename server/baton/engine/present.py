@@ -12,7 +12,7 @@ from baton.contract.task import ResultDetail
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
 from baton.engine.shorten import fit
-from baton.engine.summary import present_batch
+from baton.engine.summary import or_yourself, present_batch
 from baton.ledger.records import RunRecord, TaskRecord
 
 MAX_SUMMARY = 200
@@ -31,18 +31,22 @@ def present_single(run: RunRecord, task: TaskRecord, attempts: int) -> dict[str,
     """A run of one task: the run's state and the task's result in one flat object."""
     plan = RunPlan.model_validate(run.options)
     shown = present_task(task, attempts, full=plan.result_detail is ResultDetail.FULL)
-    result: dict[str, Any] = {"runId": run.run_id, "state": run.state.value, **shown, **_solo(plan)}
+    result: dict[str, Any] = {"runId": run.run_id, "state": run.state.value, **shown}
+    result |= told_by_plan(plan)
     if run.note:
         result["note"] = _cut(run.note, MAX_REASON)
     result["next"] = next_step(run, [task])
     return fit(result)
 
 
-def _solo(plan: RunPlan) -> dict[str, Any]:
-    """The advice to do such work oneself; any other is only recorded."""
-    if plan.advice is None or plan.advice.choice is not Choice.SOLO:
-        return {}
-    return {"advice": f"solo: {_cut(plan.advice.reasons[0], MAX_REASON)}"}
+def told_by_plan(plan: RunPlan) -> dict[str, Any]:
+    """That the root edits nothing here; the advice to do such work oneself, any other is only recorded."""
+    told = {}
+    if plan.root_mode == "control-plane":
+        told["root"] = "control-plane: edit no file yourself"
+    if plan.advice is not None and plan.advice.choice is Choice.SOLO:
+        told["advice"] = f"solo: {_cut(plan.advice.reasons[0], MAX_REASON)}"
+    return told
 
 
 def present_task(task: TaskRecord, attempts: int, *, full: bool = False) -> dict[str, Any]:
@@ -166,7 +170,7 @@ def present_run(run: RunRecord, tasks: list[TaskRecord], attempts: dict[str, int
     shown: dict[str, Any] = {"runId": run.run_id, "state": run.state.value}
     if run.note:
         shown["note"] = _cut(run.note, MAX_REASON)
-    shown |= _solo(RunPlan.model_validate(run.options))
+    shown |= told_by_plan(RunPlan.model_validate(run.options))
     return present_batch(run, tasks, shown)
 
 
@@ -189,7 +193,7 @@ def next_step(run: RunRecord, tasks: list[TaskRecord]) -> str:
         if all(task.verdict is Verdict.VERIFIED for task in tasks if is_kept_back(task)):
             return "inspect_run diff; then control_run integrate or discard"
         return "inspect_run diff or checks; then control_run integrate with tasks, or discard, or a new task"
-    return "inspect_run report or checks says why; then a new task, or do it yourself"
+    return f"inspect_run report or checks says why; then a new task{or_yourself(run, ', ')}"
 
 
 def _cut(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from baton.contract.states import Integration, RunState, TaskState, Verdict
 from baton.engine.life import is_kept_back
+from baton.engine.plan import RunPlan
 from baton.engine.shorten import MAX_ANSWER, fit, size
 from baton.ledger.records import RunRecord, TaskRecord
 
@@ -70,7 +71,7 @@ def batch_next(run: RunRecord, tasks: Sequence[TaskRecord]) -> str:
     failed = [task for task in tasks if _has_nothing(task)]
     if failed:
         parts.append(
-            f"without a result: {_names(failed)}: inspect_run report, then a new task or do it yourself"
+            f"without a result: {_names(failed)}: inspect_run report, then a new task{or_yourself(run, ' ')}"
         )
     skipped = [task for task in tasks if task.state is TaskState.SKIPPED]
     if skipped:
@@ -78,6 +79,12 @@ def batch_next(run: RunRecord, tasks: Sequence[TaskRecord]) -> str:
     if not parts:
         return f"{_landed(tasks)}review: inspect_run diff"
     return _landed(tasks) + "; ".join(parts)
+
+
+def or_yourself(run: RunRecord, comma: str) -> str:
+    """The other way out, for a root that edits files."""
+    edits = RunPlan.model_validate(run.options).root_mode == "adaptive"
+    return f"{comma}or do it yourself" if edits else ""
 
 
 def _landed(tasks: Sequence[TaskRecord]) -> str:

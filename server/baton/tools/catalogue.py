@@ -85,6 +85,7 @@ _RESULT: Mapping[str, dict[str, Any]] = {
     "next": _STRING,
     "findings": _OBJECTS,
     "advice": _BRIEF,
+    "root": _STRING,
     "shortened": _STRING,
     **_ERROR,
 }
