@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -185,6 +186,8 @@ def process_context() -> multiprocessing.context.ForkServerContext:
 
 def _be_session(env: Mapping[str, str], arguments: Mapping[str, Any], terminal: str | None) -> None:
     os.setsid()
+    # Whoever started the tests may be deaf to it (nohup), and everybody below them.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if terminal is not None:
         os.open(terminal, os.O_RDWR)  # becomes the session's own by being opened
     os.environ.clear()
