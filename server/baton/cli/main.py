@@ -31,6 +31,8 @@ class _Commands(Lazy, Program):
         "search": ("baton.cli.search", "search"),
         "export": ("baton.cli.export", "export"),
         "strengths": ("baton.cli.strengths", "strengths"),
+        "dashboard": ("baton.cli.dashboard", "dashboard"),
+        "report": ("baton.cli.report", "report"),
         "consult": ("baton.cli.consult", "consult"),
         "init": ("baton.cli.init", "init"),
     }

@@ -65,6 +65,19 @@ class Pages(Overview):
         sql = "SELECT task_id, depends_on FROM tasks WHERE run_id = ? ORDER BY position, task_id"
         return [(task_id, tuple(json.loads(listed))) for task_id, listed in self.db.read(sql, [run_id])]
 
+    def words(self, run_id: str) -> dict[str, str]:
+        """Verdict or, without one, state of every task of a run."""
+        rows = self.db.read("SELECT task_id, ifnull(verdict, state) FROM tasks WHERE run_id = ?", [run_id])
+        return {str(task_id): str(word) for task_id, word in rows}
+
+    def landed(self, run_id: str) -> dict[str, int]:
+        """How many results of a run are where: applied, held …; undecided ones are left out."""
+        sql = (
+            "SELECT json_extract(outcome, '$.integration') AS place, count(*) FROM tasks"
+            " WHERE run_id = ? AND place IS NOT NULL GROUP BY 1 ORDER BY 1"
+        )
+        return {str(place): int(count) for place, count in self.db.read(sql, [run_id])}
+
     def attempts_of(self, run_id: str, task_ids: Sequence[str]) -> dict[str, list[AttemptLine]]:
         """The attempts at these tasks."""
         found: dict[str, list[AttemptLine]] = {task_id: [] for task_id in task_ids}

@@ -87,10 +87,10 @@ class Timeline:
     def totals(self) -> dict[Phase, float]:
         """Seconds in each phase, over all tasks and the run itself; only those that there were."""
         found: dict[Phase, float] = {}
-        segments = [segment for lane in self.lanes.values() for segment in lane.segments]
-        for segment in (*segments, *self.run):
-            if segment.phase is Phase.STARTING and segment not in self.run:
-                continue  # once for all
+        lanes = [segment for lane in self.lanes.values() for segment in lane.segments]
+        # All tasks start with the run: that time counts once.
+        own = [segment for segment in lanes if segment.phase is not Phase.STARTING]
+        for segment in (*own, *self.run):
             found[segment.phase] = found.get(segment.phase, 0.0) + segment.seconds
         return {phase: found[phase] for phase in Phase if phase in found}
 
@@ -102,9 +102,14 @@ class Timeline:
         while lane is not None and lane.rested_at is not None and len(links) <= len(self.lanes):
             before = self.lanes.get(lane.held_up_by or "")
             began = self.begin if before is None or before.rested_at is None else before.rested_at
-            links.append(Link(lane.task_id, max(0.0, lane.rested_at - began)))
+            links.append(Link(lane.task_id, self._at_work(began, lane.rested_at)))
             lane = before
         return links[::-1]
+
+    def _at_work(self, begin: float, end: float) -> float:
+        """Seconds between two moments without the pauses."""
+        idle = sum(max(0.0, min(end, there) - max(begin, here)) for here, there in self.pauses)
+        return max(0.0, end - begin - idle)
 
 
 def read_timeline(

@@ -1,0 +1,30 @@
+"""`baton dashboard`: the record in a browser on this machine."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from baton.engine.house import House
+
+
+@click.command()
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65535), help="A port of its own; default is a free one."
+)
+@click.option("--no-open", is_flag=True, help="Only print the link.")
+def dashboard(port: int, no_open: bool) -> None:
+    """Runs and pools as pages in a browser, live, for this machine and this user alone.
+
+    It listens on 127.0.0.1. The printed link opens it once and becomes a cookie; the next link is printed
+    when it has been used. The pages only show: nothing can be changed or started there.
+    """
+    from baton.report.dashboard.serve import serve
+
+    def say(line: str) -> None:
+        click.echo(line)
+        sys.stdout.flush()
+
+    with House.open() as house:
+        serve(house, port, browse=not no_open, say=say)

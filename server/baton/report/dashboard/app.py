@@ -1,0 +1,147 @@
+"""The dashboard as a web application: addresses, and what each of them shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from baton.contract.errors import BatonError, InvalidInput, NotFound
+from baton.engine.house import House
+from baton.report.dashboard import pool_pages, run_pages
+from baton.report.dashboard.guard import ENTER, Guard
+from baton.report.dashboard.keys import Keys
+from baton.report.dashboard.live import news, pools_mark, run_mark, runs_mark
+from baton.report.dashboard.query import Query
+from baton.report.templating import render, source
+
+MAX_STREAMS = 40
+
+Page = Callable[[House, Query], tuple[str, dict[str, Any]]]
+"""Reads what one page shows: the template, and its context."""
+
+PAGES: dict[str, Page] = {
+    "/": run_pages.runs,
+    "/runs/{run_id}": run_pages.run,
+    "/runs/{run_id}/usage": run_pages.usage,
+    "/runs/{run_id}/events": run_pages.events,
+    "/runs/{run_id}/texts/{artifact}": run_pages.text,
+    "/runs/{run_id}/tasks/{task_id}": run_pages.task,
+    "/runs/{run_id}/tasks/{task_id}/diff": run_pages.diff,
+    "/pools": pool_pages.pools,
+    "/pools/{pool_id}": pool_pages.pool,
+    "/pools/{pool_id}/jobs/{job_id:path}": pool_pages.job,
+}
+
+
+def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] = lambda: False) -> ASGIApp:
+    """The application for one house, guarded. `stopping` ends what would go on for ever."""
+    routes = [Route(path, _shows(house, page)) for path, page in PAGES.items()]
+    routes += [
+        Route("/runs/{run_id}/report.html", _report(house)),
+        Route("/live", _live(house, stopping)),
+        Route(ENTER, _enter(keys)),
+        Route("/static/{name}", _static),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: _http_error, BatonError: _baton_error}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), keys, port)
+
+
+def _shows(house: House, page: Page) -> Callable[[Request], Any]:
+    async def show(request: Request) -> Response:
+        query = Query(request)
+        template, context = await run_in_threadpool(page, house, query)
+        return await run_in_threadpool(_page, request, template, **context)
+
+    return show
+
+
+def _report(house: House) -> Callable[[Request], Any]:
+    async def show(request: Request) -> Response:
+        run_id = request.path_params["run_id"]
+        page = await run_in_threadpool(run_pages.whole_report, house, run_id)
+        name = f'attachment; filename="baton-{run_id}.html"'
+        return HTMLResponse(page, headers={"Content-Disposition": name})
+
+    return show
+
+
+def _live(house: House, stopping: Callable[[], bool]) -> Callable[[Request], Any]:
+    streams: set[object] = set()
+
+    async def show(request: Request) -> Response:
+        topic, _, subject = request.query_params.get("of", "").partition("/")
+        marks = {
+            "runs": lambda: runs_mark(house),
+            "run": lambda: run_mark(house, subject),
+            "pools": lambda: pools_mark(house),
+            "pool": lambda: pools_mark(house, subject),
+        }
+        if topic not in marks:
+            raise NotFound(f"there is no news of {topic!r}; of runs, run/ID, pools and pool/ID there is")
+        if len(streams) >= MAX_STREAMS:
+            raise HTTPException(503, f"{MAX_STREAMS} pages are open already; close some")
+
+        async def stream() -> Any:
+            mine = object()
+            streams.add(mine)
+            try:
+                async for line in news(house, marks[topic], stopping):
+                    yield line
+            finally:
+                streams.discard(mine)
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    return show
+
+
+def _enter(keys: Keys) -> Callable[[Request], Any]:
+    async def show(request: Request) -> Response:
+        # Who only asks whether there is something, as programs that preview links do, uses nothing up.
+        if request.method == "HEAD":
+            return Response(status_code=204)
+        if not keys.enter(request.query_params.get("token", "")):
+            message = "This link has been used, or is none. `baton dashboard` prints the next one."
+            return _page(request, "dashboard/message.html", 401, title="Not this link", message=message)
+        # A page and no redirect: so the browser asks for the next page by itself, and sends the cookie that
+        # it sends to nobody else's request, wherever the link stood.
+        answer = _page(request, "dashboard/enter.html")
+        answer.set_cookie(keys.cookie, keys.session, httponly=True, samesite="strict", path="/")
+        return answer
+
+    return show
+
+
+async def _static(request: Request) -> Response:
+    kinds = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+    name = request.path_params["name"]
+    if name not in kinds:
+        raise NotFound(f"there is no {name!r} here")
+    return Response(source(name), media_type=kinds[name])
+
+
+def _page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    always = {"nonce": request.state.nonce, "path": request.url.path, "live": None}
+    text = render(template, **(always | context))
+    # What is no Unicode has been made visible; this is for what no template shows.
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
+
+
+async def _baton_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BatonError)
+    status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, InvalidInput) else 503
+    return _page(request, "dashboard/message.html", status, title="Not here", message=error.message)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = "There is no such page." if error.status_code == 404 else str(error.detail)
+    return _page(request, "dashboard/message.html", error.status_code, title="Not here", message=words)
