@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import jsonschema
 import pytest
 
 from baton.consult.service import ConsultService
@@ -19,6 +20,7 @@ from baton.contract.errors import BatonError
 from baton.contract.session import Session
 from baton.engine.house import House
 from baton.ledger.locks import is_held
+from baton.tools.consult_catalogue import consult_specs
 from consult import scripted
 
 DEADLINE = 60.0
@@ -60,7 +62,7 @@ class Desk:
         async def ask() -> dict[str, Any]:
             return await self.service().consult(call, self.session)
 
-        return anyio.run(ask)
+        return fits("consult", anyio.run(ask))
 
     def script(self, agent_does: dict[str, Any], **arguments: Any) -> dict[str, Any]:
         return self.consult(scripted_question(agent_does), **arguments)
@@ -71,7 +73,7 @@ class Desk:
         async def look() -> dict[str, Any]:
             return await self.service().records(call, self.session)
 
-        return anyio.run(look)
+        return fits("records", anyio.run(look))
 
     def refuses(self, question: str = "Is it right?", **arguments: Any) -> BatonError:
         """The refusal of a call: one line, and nothing was written or started."""
@@ -83,6 +85,15 @@ class Desk:
 
     def add_policy(self, text: str) -> None:
         self.policy.write_text(self.policy.read_text() + text)
+
+
+def fits(tool: str, told: dict[str, Any]) -> dict[str, Any]:
+    """The answer, which is what the tool's declaration says."""
+    (spec,) = (spec for spec in consult_specs() if spec.name == tool)
+    jsonschema.validate(told, spec.output)
+    if "turn" not in told:  # one turn alone has all that is known of it
+        assert set(told) <= set(spec.output["properties"])
+    return told
 
 
 def scripted_question(agent_does: dict[str, Any]) -> str:

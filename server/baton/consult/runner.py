@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 
-from baton.codex.session_profile import UNBOUNDED, read_session_profile
+from baton.codex.session_profile import UNBOUNDED, SessionProfile, read_session_profile
 from baton.consult.adapters.protocol import Agent, Places, Question, Reply, Runtime
 from baton.consult.agents import AdapterOf
 from baton.consult.answer import read
@@ -177,9 +177,7 @@ class _Asking:
             idle_seconds=request.idle_seconds,
             answer_schema=envelope(schema),
             web=request.web,
-            session=UNBOUNDED
-            if request.session is None
-            else read_session_profile(request.session, self._house.env),
+            session=_bounds(request, self._house),
             resume=request.resume,
         )
         places = Places(self._house, scratch, raw["stdout"], raw["stderr"])
@@ -222,6 +220,13 @@ class _Asking:
     def _stop(self, state: TurnState, why: str) -> None:
         self._stopped = self._stopped or (state, why)
         self._work.cancel()
+
+
+def _bounds(request: TurnRequest, house: House) -> SessionProfile:
+    """What bounds the agent's reading: the session's profile, where there is a folder to read at all."""
+    if request.folder is None or request.session is None:
+        return UNBOUNDED
+    return read_session_profile(request.session, house.env)
 
 
 def route_notices(consultation: ConsultationRecord, turn: ConsultTurnRecord, reply: Reply) -> list[str]:

@@ -43,8 +43,9 @@ def consult_specs() -> tuple[ToolSpec, ...]:
 
 
 _STRING = {"type": "string"}
-_NUMBER = {"type": "number"}
-_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_COST = {"type": ["number", "null"]}
+_OBJECT = {"type": "object"}
+_OBJECTS = {"type": "array", "items": _OBJECT}
 _STATES = [*(state.value for state in ConsultationState), "dry_run"]
 
 
@@ -58,7 +59,7 @@ def _answer() -> dict[str, Any]:
         agent=_STRING,
         state={"type": "string", "enum": [state.value for state in TurnState]},
         answer={"type": ["string", "null"]},
-        costUsd={"type": ["number", "null"]},
+        costUsd=_COST,
         failure=_STRING,
         detail=_STRING,
     )
@@ -70,7 +71,10 @@ def _answers_schema() -> dict[str, Any]:
         state={"type": "string", "enum": _STATES},
         answers={"type": "array", "items": _answer()},
         wouldAsk=_OBJECTS,
-        estimatedCostUsd={"type": ["number", "null"]},
+        estimatedCostUsd=_COST,
+        material=_OBJECTS,
+        notAsked=_OBJECT,
+        shortened=_STRING,
         next=_STRING,
         error=_STRING,
         message=_STRING,
@@ -80,15 +84,29 @@ def _answers_schema() -> dict[str, Any]:
 def _records_schema() -> dict[str, Any]:
     return _object(
         consultationId=_STRING,
-        state={"type": "string", "enum": _STATES[:-1]},
+        state={"type": "string"},
         answers={"type": "array", "items": {"type": "object"}},
+        what=_STRING,
+        turn={"type": ["integer", "string"]},
+        agent=_STRING,
+        answer={"type": ["string", "null"]},
+        costUsd=_COST,
+        knownCostUsd=_COST,
+        shortened=_STRING,
         text=_STRING,
+        bytes={"type": "integer"},
         nextOffset={"type": "integer"},
         consultations=_OBJECTS,
         hits=_OBJECTS,
         agents=_OBJECTS,
         strengths=_OBJECTS,
+        host=_OBJECT,
+        personas={"type": "array", "items": _STRING},
+        title={"type": ["string", "null"]},
+        turns={"type": "integer"},
+        freedBytes={"type": "integer"},
         confirm=_STRING,
+        did=_STRING,
         next=_STRING,
         error=_STRING,
         message=_STRING,
