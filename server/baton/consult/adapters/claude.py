@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -258,14 +259,22 @@ class _Heard:
 
 
 def same_model(asked: str, answered: str) -> bool:
-    """Whether the model that answered is the one asked for, a dated name of it, or of an alias's family."""
-    asked, answered = asked.lower().removesuffix("[1m]"), answered.lower().rsplit("/", 1)[-1]
-    if "-" not in asked:
-        return asked in ("default", "best", "opusplan") or asked in answered.split("-")
-    name = asked.rsplit("/", 1)[-1]
-    rest = answered.removeprefix(name)
-    dated = rest.lstrip("-@:")
-    return answered.startswith(name) and (not rest or (dated[:8].isdigit() and len(dated) >= 8))
+    """Whether the model that answered is the one asked for, under whatever name a service gives it.
+
+    Dates of snapshots and what services put around a name do not make another model. A word without a version
+    is an alias of the command line, such as `sonnet`, and stands for its whole family.
+    """
+    wanted, told = _plain(asked), _plain(answered)
+    if "-" not in wanted:
+        return wanted in ("default", "best", "opusplan") or wanted in told.split("-")
+    return wanted == told
+
+
+def _plain(name: str) -> str:
+    """A model's name without provider, context size, date and revision."""
+    name = name.lower().rsplit("/", 1)[-1].removesuffix("[1m]")
+    name = re.sub(r"^(?:[a-z]+\.)?anthropic\.", "", name)
+    return re.sub(r"(?:-v\d+(?::\d+)?|[-@]20\d{6}|-latest|@default)+$", "", name)
 
 
 def _usage(result: Mapping[str, Any]) -> Usage | None:
