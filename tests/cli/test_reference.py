@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from baton.cli.reference import reference_parts, stale_pages, write_pages
+from baton.simulate.demonstration import scenes
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -91,3 +93,13 @@ def test_messages_that_troubleshooting_quotes_are_said_somewhere() -> None:
     said = "\n".join(path.read_text() for path in sources)
     assert len(quoted) > 5
     assert [text for text in quoted if text not in said] == []
+
+
+def test_pictures_load_nothing_and_show_the_demonstration_as_it_is() -> None:
+    pictures = {path.name: path.read_text() for path in (CHECKOUT / "docs" / "pictures").glob("*.svg")}
+    for name, text in pictures.items():
+        assert set(re.findall(r"https?://[^\s\"')<]+", text)) == {"http://www.w3.org/2000/svg"}, name
+    shown = re.sub(r"<[^>]+>", "", html.unescape(pictures["demo.svg"])).replace("\xa0", " ")
+    for scene in scenes():
+        assert f"{scene.title} (simulated)" in shown
+        assert scene.expected in shown

@@ -24,6 +24,8 @@ from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
 from baton.workspace.git import Git
 
+_COLOURS = {"verified": "green", "failed": "red"}
+
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Leave the project and the state of the demonstration in place.")
@@ -63,7 +65,7 @@ async def _play(folder: Path) -> None:
             played = scenes()
             for number, scene in enumerate(played, start=1):
                 model.on(scene.marker, *scene.steps)
-                click.echo(f"[{number}/{len(played)}] {scene.title} (simulated)")
+                click.secho(f"[{number}/{len(played)}] {scene.title} (simulated)", bold=True)
                 result = await _delegate(service, workspace, scene)
                 _tell(result, scene)
             await _finish(service, house, workspace)
@@ -90,12 +92,15 @@ def _tell(result: dict[str, Any], scene: Scene) -> None:
             click.echo(f"                       {str(check['output']).strip().splitlines()[-1]}")
     click.echo(f"   scope               {evidence.get('scope')}")
     for line in evidence.get("discrepancies", []):
-        click.echo(f"   discrepancy         {line}")
+        click.secho(f"   discrepancy         {line}", fg="yellow")
     if result.get("attempts", 1) > 1:
         what = "told what fails, then tried at a higher effort: the same claim"
         click.echo(f"   attempts            {result['attempts']}: {what}")
-    click.echo(f"   verdict             {result.get('verdict')} ({result.get('integration', 'not applied')})")
-    click.echo(f"   => {scene.expected}\n")
+    verdict = str(result.get("verdict"))
+    colour = _COLOURS.get(verdict, "yellow")
+    shown = click.style(verdict, fg=colour, bold=True)
+    click.echo(f"   verdict             {shown} ({result.get('integration', 'not applied')})")
+    click.secho(f"   => {scene.expected}\n", fg="cyan")
 
 
 async def _finish(service: Service, house: House, workspace: Path) -> None:
