@@ -174,7 +174,9 @@ def _moved(house: House, jobs: Sequence[Job]) -> PoolRecord | None:
     counts = house.ledger.pools_of_fingerprints([job.fingerprint for job in jobs])
     for pool_id, count in sorted(counts.items(), key=lambda each: -each[1]):
         pool = house.ledger.pool(pool_id)
-        gone = not os.path.lexists(pool.jobs_file) or not os.path.lexists(pool.run_dir)
+        # By its name in it: the directory itself may have been made again just now.
+        named = os.path.lexists(Path(pool.run_dir) / IDENTITY_FILE)
+        gone = not os.path.lexists(pool.jobs_file) or not named
         if gone and 2 * count >= len(jobs):
             return pool
     return None
