@@ -272,7 +272,7 @@ class _Run:
         workdir = entry.job.workdir
         at_work = self._locks.writers(workdir)
         plan: ScopePlan | None = None
-        if self._settings.allow_disjoint_parallel_writers:
+        if self._settings.allow_disjoint_parallel_writers and self._prevents:
             plan = job_plan(entry.job)
         if at_work and (plan is None or not are_apart(plan, self._plans[workdir].values())):
             return False
@@ -285,6 +285,11 @@ class _Run:
             self._plans.setdefault(workdir, {})[entry] = plan
         self._writing += 1
         return True
+
+    @property
+    def _prevents(self) -> bool:
+        """Whether scopes are held by the sandbox here; where they are not, writers take turns."""
+        return self._ctx is None or self._ctx.machine.prevents
 
     def _is_quiet(self, workdir: Path) -> bool:
         """Whether whoever wrote there before has really ended.
