@@ -36,8 +36,6 @@ def dry_run(admitted: Admitted) -> dict[str, Any]:
         shown["whyDetected"] = machine.why_detected
     if admitted.run.integrate is IntegrateMode.HOLD:
         shown["hold"] = plan.hold_reason or "the call asks to hold the result"
-    if plan.notes:
-        shown["notes"] = plan.notes
     shown |= told_by_plan(plan)
     if plan.advice is not None:
         shown["advice"] = plan.advice.wire()

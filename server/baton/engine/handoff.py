@@ -19,7 +19,6 @@ from baton.workspace.repository import PrivateRepository
 
 MAX_ENTRY = 3_000
 """Bytes of one task."""
-MAX_NOTES = 10
 MAX_OBJECTIVE = 400
 
 Paged = Callable[[list[dict[str, Any]]], dict[str, Any]]
@@ -44,8 +43,6 @@ def handoff(house: House, run: RunRecord, tasks: list[TaskRecord], paged: Paged)
         packet["note"] = run.note
     if plan.hold_reason:
         packet["hold"] = plan.hold_reason
-    if plan.notes:
-        packet["notes"] = plan.notes[:MAX_NOTES]
     packet |= told_by_plan(plan)
     packet["next"] = next_step(run, tasks) if len(tasks) == 1 else batch_next(run, tasks)
     return packet | paged([_entry(house, repo, run, task) for task in tasks])

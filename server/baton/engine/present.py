@@ -22,6 +22,7 @@ MAX_ANSWERED = 1_500
 
 MAX_REASONS = 5
 MAX_CHANGES = 12
+MAX_NOTES = 10
 MAX_TAIL = 700
 
 _LETTER = {"added": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "type": "T"}
@@ -40,8 +41,13 @@ def present_single(run: RunRecord, task: TaskRecord, attempts: int) -> dict[str,
 
 
 def told_by_plan(plan: RunPlan) -> dict[str, Any]:
-    """That the root edits nothing here; the advice to do such work oneself, any other is only recorded."""
-    told = {}
+    """What was decided at admission that a caller may not expect, such as another effort than was asked.
+
+    Also that the root edits nothing here, and the advice to do such work oneself; any other is only recorded.
+    """
+    told: dict[str, Any] = {}
+    if plan.notes:
+        told["notes"] = [_cut(note, MAX_SUMMARY) for note in plan.notes[:MAX_NOTES]]
     if plan.root_mode == "control-plane":
         told["root"] = "control-plane: edit no file yourself"
     if plan.advice is not None and plan.advice.choice is Choice.SOLO:

@@ -133,7 +133,7 @@ def _widening(trusted: Policy, wanted: Policy, path: KeyPath) -> str | None:
     for step, key in enumerate(path, start=1):
         if isinstance(current, dict):
             if key not in current:
-                known = ", ".join(current)
+                known = ", ".join(current) or "none"
                 return f"{shown_key(path[:step])}: a project may not add an entry; allowed: {known}"
             current, aim = current[key], aim[key]
         else:

@@ -86,6 +86,7 @@ _RESULT: Mapping[str, dict[str, Any]] = {
     "findings": _OBJECTS,
     "advice": _BRIEF,
     "root": _STRING,
+    "notes": _STRINGS,
     "shortened": _STRING,
     **_ERROR,
 }
@@ -100,7 +101,6 @@ _PLANNED: Mapping[str, dict[str, Any]] = {
     "maxParallel": _INTEGER,
     "whyDetected": _STRING,
     "hold": _STRING,
-    "notes": _STRINGS,
 }
 """What a dry run tells beside it."""
 
