@@ -10,6 +10,7 @@ import click
 from baton.engine.collect import Collected, collect
 from baton.engine.house import House
 from baton.engine.retention import Decided
+from baton.pool.collect import collect_pools
 
 
 @click.command()
@@ -17,18 +18,24 @@ from baton.engine.retention import Decided
 @click.option(
     "--days",
     type=click.FloatRange(min=0),
-    help="Remove runs at rest for this long instead of the policy's retention.days.",
+    help="Remove runs and pools at rest for this long instead of the policy's retention.days.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def gc(dry_run: bool, days: float | None, as_json: bool) -> None:
-    """Remove runs that are older than the retention time, and what belongs to no run.
+    """Remove runs and pools that are older than the retention time, and what belongs to none.
 
     Only what is recorded, captured, at rest and in nobody's use is removed; what somebody asked to keep
     (`control_run keep`) stays. Beyond retention.max_bytes the oldest runs that wait for no decision go as
     well. Your files are not touched; in your repository only Baton's own pins and backups are removed.
     """
     with House.open() as house:
+        faults: list[str] = []
+        # First, so that what they kept is seen to be nobody's.
+        pools = collect_pools(house, days=days, dry_run=dry_run, faults=faults)
         done = collect(house, days=days, dry_run=dry_run)
+    done.faults += faults
+    if pools:
+        done.swept["pools"] = len(pools)
     if as_json:
         click.echo(json.dumps(_wire(done), ensure_ascii=False))
         return
