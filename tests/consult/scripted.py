@@ -103,12 +103,12 @@ async def look(house: House, agent: Agent) -> Known:
     return Known(missing, "1.0", True)
 
 
-def start(house: House, consultation_id: str, lock: FileLock) -> None:
+def start(house: House, consultation_id: str, lock: FileLock, module: str = "consult.scripted") -> None:
     """As the real start, with a process that asks the scripted program."""
     output = house.state.root / "logs" / f"{consultation_id}.log"
     output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        argv = [sys.executable, "-B", "-m", "consult.scripted", consultation_id, str(lock.handle())]
+        argv = [sys.executable, "-B", "-m", module, consultation_id, str(lock.handle())]
         tests = str(PROGRAM.parents[1])
         known = house.env.get("PYTHONPATH")
         env = {**house.env, "PYTHONPATH": tests if not known else f"{tests}{os.pathsep}{known}"}

@@ -41,7 +41,10 @@ class Content:
         return None
 
     def put_raw(self, number: int, files: Mapping[str, Path]) -> list[ConsultArtifact]:
-        """Keep what a program wrote, by name; files that are not there are left out. They are moved."""
+        """Keep what a program wrote, by name; files that are not there are left out.
+
+        Those stay where the references are still to be recorded: `drop_raw` removes them after that.
+        """
         kept = []
         for name, path in files.items():
             try:
@@ -49,11 +52,16 @@ class Content:
             except FileNotFoundError:
                 continue
             if self._keeps:
-                artifact = self._house.artifacts.put_file(path, move=True)
+                artifact = self._house.artifacts.put_file(path)
                 kept.append(self._reference(number, name, artifact, size))
             else:
                 path.replace(self._held(number, name))
         return kept
+
+    def drop_raw(self, files: Mapping[str, Path]) -> None:
+        """Remove what is kept elsewhere by now."""
+        for path in files.values():
+            path.unlink(missing_ok=True)
 
     def put_answer(self, number: int, answer: Answer | None) -> Answer | None:
         """The answer as the ledger is to have it: itself, or None when it is held apart."""

@@ -75,7 +75,12 @@ def _recover(house: House, consultation_id: str) -> bool:
         return False
     if consultation.state.at_rest:
         return False
-    turns = [turn for turn in house.ledger.consult_turns(consultation_id) if not turn.state.at_rest]
+    turns = []
+    for turn in house.ledger.consult_turns(consultation_id):
+        if turn.state.at_rest:
+            Content(house, consultation).drop_raw(raw_files(house, turn))
+        else:
+            turns.append(turn)
     for turn in turns:
         if turn.state is TurnState.ASKING:
             close_turn(
@@ -101,8 +106,10 @@ def close_turn(
     house: House, consultation: ConsultationRecord, turn: ConsultTurnRecord, state: TurnState, detail: str
 ) -> None:
     """End a turn that has no answer, keeping what its program wrote."""
-    raw = Content(house, consultation).put_raw(turn.number, raw_files(house, turn))
+    content, files = Content(house, consultation), raw_files(house, turn)
+    raw = content.put_raw(turn.number, files)
     house.ledger.end_consult_turn(turn.turn, raw, state=state, detail=detail)
+    content.drop_raw(files)
 
 
 def raw_files(house: House, turn: ConsultTurnRecord) -> dict[str, Path]:

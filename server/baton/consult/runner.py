@@ -185,7 +185,8 @@ class _Asking:
 
     def _record(self, turn: ConsultTurnRecord, reply: Reply, schema: dict[str, Any] | None) -> None:
         # What was paid for is safe before anything is made of it.
-        raw = self._content.put_raw(turn.number, raw_files(self._house, turn))
+        files = raw_files(self._house, turn)
+        raw = self._content.put_raw(turn.number, files)
         self._house.ledger.refer_to_consult_artifacts(raw)
         found = read(reply, schema)
         self._house.ledger.end_consult_turn(
@@ -203,6 +204,7 @@ class _Asking:
             required_action=reply.required_action,
             notices=route_notices(self._consultation, turn, reply),
         )
+        self._content.drop_raw(files)
 
     async def _cancels(self) -> None:
         ledger = self._house.ledger
