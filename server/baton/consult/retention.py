@@ -1,0 +1,50 @@
+"""Which consultations have had their time, for `baton gc`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from baton.consult.content import remove_held
+from baton.consult.launch import recover_consultations
+from baton.consult.records import delete
+from baton.contract.errors import BatonError
+from baton.engine.house import House
+from baton.ledger.consultations import DAY
+from baton.policy.load import load_policy
+
+
+@dataclass
+class Forgotten:
+    """What was forgotten, or with a dry run would be."""
+
+    consultations: list[str] = field(default_factory=list)
+    freed_bytes: int = 0
+    faults: list[str] = field(default_factory=list)
+    """What could not be removed, each in one line."""
+
+
+def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) -> Forgotten:
+    """Forget consultations at rest for longer than the person's `consult.keep_days`.
+
+    Parts of other work (reviews, workflows) stay: they go with that. Text that is only held goes when its
+    hour is over, as ever.
+    """
+    done = Forgotten()
+    moment = time.time() if at is None else at
+    before = moment - load_policy(house.codex_home, None).consult.keep_days * DAY
+    if not dry_run:
+        recover_consultations(house)
+        remove_held(house, moment)
+    for consultation in house.ledger.consultations(-1):
+        if consultation.parent is not None or consultation.ended_at is None:
+            continue
+        if consultation.ended_at >= before:
+            continue
+        try:
+            if not dry_run:
+                done.freed_bytes += delete(house, consultation.consultation_id)
+            done.consultations.append(consultation.consultation_id)
+        except (BatonError, OSError) as error:
+            done.faults.append(f"{consultation.consultation_id}: {error}")
+    return done
