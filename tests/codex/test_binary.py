@@ -135,6 +135,14 @@ def test_version_of_a_native_program_is_remembered_until_the_file_changes(
     assert find_codex({"PATH": str(copy.parent)}, cache=cache).version == first.version
 
 
+def test_a_cache_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, codex_binary: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "codex").symlink_to(codex_binary)
+    (tmp_path / "a folder").mkdir()
+    find_codex({"PATH": str(tmp_path / "bin")}, cache=tmp_path / "a folder")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a folder", "bin"]
+
+
 def test_version_of_a_script_is_asked_each_time(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     shim = fake_codex(tmp_path / "bin" / "codex", "0.165.0", calls=calls)

@@ -34,9 +34,12 @@ class VersionCache:
             return
         with contextlib.suppress(OSError):
             descriptor, name = tempfile.mkstemp(dir=self._file.parent, prefix=".versions-")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(self._entries, file)
-            Path(name).replace(self._file)
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    json.dump(self._entries, file)
+                Path(name).replace(self._file)
+            finally:
+                Path(name).unlink(missing_ok=True)
 
 
 def _identity(program: Path) -> str:

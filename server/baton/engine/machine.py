@@ -31,7 +31,7 @@ class Machine:
 
         Raises `Unsupported` without a usable Codex, `InvalidInput` for a config.toml that cannot be read.
         """
-        binary = await blocking(find_codex, house.env, launcher, cache=house.state.root)
+        binary = await blocking(find_codex, house.env, launcher, cache=house.state.codex_versions)
         home = await blocking(
             prepare_worker_home,
             house.state.codex_home,

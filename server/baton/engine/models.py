@@ -46,7 +46,7 @@ async def installed_models(house: House, project: Path) -> Models:
     policy or config.toml with faults. A tier without a model is no error: its note says why.
     """
     policy = house.policy(project)
-    binary = await blocking(find_codex, house.env, cache=house.state.root)
+    binary = await blocking(find_codex, house.env, cache=house.state.codex_versions)
     home = await blocking(
         prepare_worker_home,
         house.state.codex_home,

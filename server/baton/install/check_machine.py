@@ -63,7 +63,7 @@ def check_codex(
 ) -> tuple[Codex | None, list[Finding]]:
     """Codex, the way to the model, and the models."""
     try:
-        binary = find_codex({**env, "CODEX_HOME": str(state.codex_home)}, cache=state.root)
+        binary = find_codex({**env, "CODEX_HOME": str(state.codex_home)}, cache=state.codex_versions)
     except BatonError as error:
         return None, [failure("codex", error.message, "npm install -g @openai/codex")]
     found = [ok("codex", f"{binary.version} at {binary.path} ({binary.origin})")]

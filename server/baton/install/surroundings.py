@@ -35,7 +35,7 @@ def find(env: Mapping[str, str], places: Places) -> Codex:
     """
     state = StateFolder.find(env)
     # Codex writes into its home even when it only tells its version.
-    binary = find_codex({**env, "CODEX_HOME": str(state.codex_home)}, cache=state.root)
+    binary = find_codex({**env, "CODEX_HOME": str(state.codex_home)}, cache=state.codex_versions)
     home = prepare_worker_home(state.codex_home, places.home, env, temporary=state.scratch / "codex")
     return Codex(binary, home, models(binary.path, home, env, state.root / "catalogue.json"))
 

@@ -49,6 +49,11 @@ class StateFolder:
         return self.root / "codex-home"
 
     @property
+    def codex_versions(self) -> Path:
+        """The file that remembers which version a Codex program is."""
+        return self.root / "codex-versions.json"
+
+    @property
     def locks(self) -> Path:
         return self.root / "locks"
 
