@@ -15,7 +15,8 @@ from baton.consult.adapters.codex import is_strict
 from baton.consult.adapters.copilot import native_program
 from baton.consult.adapters.opencode import MAX_STEPS, provider_of
 from baton.consult.adapters.output import structured_from
-from baton.consult.adapters.protocol import Agent, CannotAsk, Exit, Invocation, Runtime
+from baton.consult.adapters.protocol import Agent, CannotAsk, Exit, Invocation, Kill, Runtime
+from baton.consult.sessions import database_of
 from baton.contract.errors import InvalidInput
 from baton.contract.reply import ReplyFailure
 from consult.adapters.cases import SCHEMA
@@ -150,6 +151,7 @@ class TestOpenCode:
     ) -> None:
         """From another one OpenCode never ends."""
         agent = Agent("o", Runtime.OPENCODE, program(), "deepseek/x")
+        database_of(desk.house, "ses_abc1").touch()
         first, second = prepared(desk, agent), prepared(desk, agent, resume="ses_abc1")
         assert option(first, "--dir") == option(second, "--dir") == str(first.cwd)
         assert option(second, "-s") == "ses_abc1"
@@ -159,8 +161,23 @@ class TestOpenCode:
     def test_a_conversation_that_is_not_kept_is_never_on_disk(self, desk: Desk, program: Any) -> None:
         agent = Agent("o", Runtime.OPENCODE, program(), "deepseek/x")
         assert prepared(desk, agent, keep_session=False).env["OPENCODE_DB"] == ":memory:"
-        kept = prepared(desk, agent).env["OPENCODE_DB"]
-        assert Path(kept).is_relative_to(desk.house.state.root)
+
+    def test_a_conversation_has_a_database_of_its_own_under_its_name(self, desk: Desk, program: Any) -> None:
+        agent, places = Agent("o", Runtime.OPENCODE, program(), "deepseek/x"), desk.places()
+        adapter: Any = adapter_of(Runtime.OPENCODE)
+        made = adapter.prepare(agent, question(), places)
+        for suffix in ("", "-wal"):
+            Path(made.env["OPENCODE_DB"] + suffix).write_text("kept" + suffix)
+        places.stdout.write_text('{"type":"step_start","sessionID":"ses_abc1","part":{}}\n')
+        places.stderr.touch()
+        # Also where it was ended: what was said so far can be gone on with.
+        adapter.read(agent, question(), places, Exit(None, 15, Kill(ReplyFailure.TURN_TIMEOUT, "late")))
+        kept = Path(prepared(desk, agent, resume="ses_abc1").env["OPENCODE_DB"])
+        assert kept == database_of(desk.house, "ses_abc1")
+        assert (kept.read_text(), kept.with_name(f"{kept.name}-wal").read_text()) == ("kept", "kept-wal")
+        with pytest.raises(CannotAsk) as gone:
+            prepared(desk, agent, resume="ses_abc2")
+        assert gone.value.failure is ReplyFailure.SESSION_GONE
 
     @pytest.mark.parametrize("model", [None, "", "deepseek", "/x", "deepseek/"])
     def test_a_model_is_never_left_to_it(self, model: str | None) -> None:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from baton.consult.adapters.protocol import Agent, Runtime
+from baton.consult.sessions import database_of, forget
 from baton.contract.reply import ReplyFailure
 from baton.simulate.script import Call, Say, Stall
 from baton.simulate.service import ScriptedService
@@ -157,12 +158,15 @@ def test_what_opencode_keeps_lies_in_the_state_folder_and_not_in_the_person_s(
     command = real(Runtime.OPENCODE)
     with ScriptedService(Say(ANSWER)) as service:
         agent, env = agent_at(Runtime.OPENCODE, service, command)
-        assert desk.with_env(**env).ask(agent, question()).text == ANSWER
+        reply = desk.with_env(**env).ask(agent, question())
+    assert reply.text == ANSWER
     assert not list(own_home.glob(".local/share/opencode/*.db"))
     assert not (own_home / ".config" / "opencode").exists()
     config = desk.house.state.root / "agents" / "opencode" / "config" / "opencode"
     assert list((config / "node_modules").iterdir()) == []  # nothing was fetched
-    assert (desk.house.state.root / "agents" / "opencode" / "sessions.db").exists()
+    assert database_of(desk.house, reply.session_id or "").exists()
+    assert forget(desk.house, Runtime.OPENCODE, reply.session_id or "")
+    assert list((desk.house.state.root / "agents" / "opencode" / "sessions").iterdir()) == []
 
 
 def _left(desk: Desk) -> list[str]:

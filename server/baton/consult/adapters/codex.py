@@ -12,6 +12,7 @@ from typing import IO, Any
 from baton.codex.appserver import AppServer
 from baton.codex.events import Notification
 from baton.codex.faults import ThreadRefused
+from baton.codex.home import Login
 from baton.codex.profile import PermissionProfile, WorkerPlace, build_profile
 from baton.codex.settings import ThreadSettings
 from baton.codex.thread import WorkerThread, resume_thread, start_thread
@@ -35,7 +36,7 @@ from baton.contract.errors import CodexFailure, StateUnavailable
 from baton.contract.reply import ReplyFailure
 from baton.contract.scope import ScopePlan
 from baton.engine.machine import Machine
-from baton.process.environment import worker_environment
+from baton.process.environment import pick, worker_environment
 
 LOGIN = "codex login"
 
@@ -68,7 +69,10 @@ class Codex:
             server = await AppServer.start(
                 machine.binary.path,
                 machine.home.path,
-                machine.server_environment(places.house, None),
+                {
+                    **pick(places.house.env, agent.env_names),
+                    **machine.server_environment(places.house, None),
+                },
                 stderr=places.stderr,
                 cwd=places.scratch,
                 extra={"web_search": "live"} if web else None,
@@ -84,6 +88,8 @@ class Codex:
 async def _machine(agent: Agent, places: Places) -> Machine:
     launcher = str(find_program(agent.command, places.house.env)) if agent.command else None
     machine = await Machine.open(places.house, launcher)
+    if machine.home.login is Login.NONE:
+        raise CannotAsk(ReplyFailure.AUTH, machine.home.why or "Codex is not logged in", LOGIN)
     if not machine.prevents:
         why = machine.why_detected or "the sandbox does not hold"
         raise CannotAsk(

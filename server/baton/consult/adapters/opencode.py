@@ -6,6 +6,7 @@ ended from here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -45,6 +46,7 @@ from baton.consult.adapters.program import (
 )
 from baton.consult.adapters.protocol import (
     Agent,
+    CannotAsk,
     Exit,
     Invocation,
     Kill,
@@ -55,6 +57,7 @@ from baton.consult.adapters.protocol import (
     Sees,
     Watcher,
 )
+from baton.consult.sessions import database_of, keep_database
 from baton.contract.errors import InvalidInput
 from baton.contract.evidence import Usage
 from baton.contract.reply import ReplyFailure
@@ -102,11 +105,10 @@ class OpenCode:
         program = find_program(agent.command or "opencode", env)
         fill_config_home(places.house, number_in(version_of(program, places.house, env)))
         room = empty_room(places.house, self.runtime)
-        keeps = question.keep_session or question.resume is not None
-        database = own_folder(places.house, self.runtime) / "sessions.db"
+        database = _database(question, places)
         env |= {
             **OFF,
-            "OPENCODE_DB": str(database) if keeps else ":memory:",
+            "OPENCODE_DB": ":memory:" if database is None else str(database),
             "OPENCODE_CONFIG_CONTENT": json.dumps(configuration(agent, question)),
         }
         argv = [
@@ -128,6 +130,9 @@ class OpenCode:
         for event in events(places.stdout):
             heard.take(event)
         reply = heard.reply(agent, question)
+        if question.resume is None and heard.session is not None and _SESSION.fullmatch(heard.session):
+            with contextlib.suppress(OSError):  # then it cannot be gone on with, and that is said when tried
+                keep_database(places.house, heard.session, places.scratch / "opencode.db")
         if ended.kill is not None:
             return _killed(reply, ended, places.stderr)
         if heard.error is not None:
@@ -211,6 +216,19 @@ def fill_config_home(house: House, version: str | None) -> None:
         fresh = lock.with_name(f".lock-{version}")
         fresh.write_text(wanted, encoding="utf-8")
         fresh.replace(lock)
+
+
+def _database(question: Question, places: Places) -> Path | None:
+    """Where the conversation is kept; None when it is not to be. Raises `CannotAsk` for one that is gone.
+
+    A new one has no name yet, and lies with the question until it has.
+    """
+    if question.resume is not None:
+        kept = database_of(places.house, _session(question.resume))
+        if not kept.exists():
+            raise CannotAsk(ReplyFailure.SESSION_GONE, f"the conversation {question.resume} is not kept here")
+        return kept
+    return places.scratch / "opencode.db" if question.keep_session else None
 
 
 def _session(named: str) -> str:
