@@ -53,19 +53,6 @@ def test_advice_is_recorded_and_refuses_nothing_and_a_result_tells_only_solo(
         assert answer["verdict"] == "unverified"
 
 
-def test_effort_that_the_model_lacks_is_replaced_by_the_nearest_lower_one_and_the_result_says_so(
-    sim: Sim, call: dict[str, Any]
-) -> None:
-    asked = {**call, "effort": "ultra", "effortReason": "to see", "waitSeconds": 100}
-    planned = sim.delegate({**asked, "dryRun": True})
-    answer = sim.delegate({**asked, "objective": sim.script("ultra", *idle_answer())})
-    assert planned["notes"] == answer["notes"]
-    assert answer["notes"] == ["t1: effort ultra would make the worker delegate; max is used"]
-    assert answer["route"]["effort"] == "max"
-    worker = str(sim.result(answer["runId"]).thread_id)
-    assert {request.effort for request in sim.model.requests_of(worker)} == {"max"}
-
-
 def test_root_mode_of_a_project_is_followed_by_all_that_is_told(
     sim: Sim, call: dict[str, Any], workspace: Callable[..., Workspace]
 ) -> None:

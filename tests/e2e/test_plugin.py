@@ -109,6 +109,19 @@ def test_a_delegated_change_lands_verified_beside_what_the_person_did_meanwhile(
     assert installed.index() == index
 
 
+def test_a_supervisor_in_a_project_that_wants_a_control_plane_is_told_so(
+    installed: Installed, model: ScriptedModel
+) -> None:
+    (installed.workspace / ".codex").mkdir()
+    (installed.workspace / ".codex" / "baton.toml").write_text("[root]\nmode = 'control-plane'\n")
+    supervise(model, GO, script(tool("delegate_task", **DELEGATE)))
+    model.on(TASK, *mending())
+    installed.session(GO)
+    (answer,) = answers(model, GO)
+    assert (answer["verdict"], answer["integration"]) == ("verified", "applied")
+    assert answer["root"] == "control-plane: edit no file yourself"
+
+
 def test_the_first_model_request_offers_the_tools_and_says_what_they_are_for(
     installed: Installed, model: ScriptedModel
 ) -> None:

@@ -174,6 +174,13 @@ def test_skill_keeps_to_its_budget(files: dict[str, str], name: str) -> None:
     assert "\n\n\n" not in text
 
 
+@pytest.mark.parametrize("name", sorted(SKILLS))
+def test_skill_tells_baton_tasks_from_native_subagents(files: dict[str, str], name: str) -> None:
+    text = files[f"skills/{name}/SKILL.md"]
+    assert re.search(r"^## .*[Nn]ative subagent|Without the Baton tools", text, re.M)
+    assert "delegate_task" in text or "control_run" in text
+
+
 def test_skills_mention_only_what_exists(files: dict[str, str]) -> None:
     text = "\n".join(content for name, content in files.items() if name.startswith("skills/"))
     assert all(f"`{tool}`" in text for tool in TOOLS)
