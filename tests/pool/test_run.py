@@ -585,6 +585,8 @@ def test_what_cannot_be_recorded_stops_the_pool_and_is_said(
     jobs = [a_job(f"j{number}", folder(f"d{number}")) for number in range(10)]
     end = bare_shop.work(jobs, backend=ScriptedBackend(), concurrency=2)
     assert (end.state, end.note) == (PoolState.STOPPED, "the disk is full")
+    assert bare_shop.house.ledger.open_pool_attempts(bare_shop.pool_id) == []
+    assert end.counts == {JobState.QUEUED: 10}
     monkeypatch.undo()
     assert bare_shop.work(jobs, backend=ScriptedBackend()).succeeded
 

@@ -52,14 +52,21 @@ def recover_pool(house: House, pool_id: str) -> None:
     shutil.rmtree(house.state.scratch / pool_id, ignore_errors=True)
     ledger = house.ledger
     with ledger.transaction():
-        for attempt in ledger.open_pool_attempts(pool_id):
-            job = ledger.pool_job(pool_id, attempt.job_id)
-            ended = attempt.model_copy(update={"state": "interrupted", "message": DIED, "ended_at": now()})
-            ledger.end_pool_attempt(ended, after_cut(job, attempt))
+        settle_open_attempts(house, pool_id, DIED)
         if ledger.pool(pool_id).state is PoolState.RUNNING:
             ledger.update_pool(
                 pool_id, state=PoolState.INTERRUPTED, note=DIED, asked=None, live={}, ended_at=now()
             )
+
+
+def settle_open_attempts(house: House, pool_id: str, why: str) -> None:
+    """Record attempts whose end nobody recorded as interrupted. Nothing of them may be at work any more."""
+    ledger = house.ledger
+    with ledger.transaction():
+        for attempt in ledger.open_pool_attempts(pool_id):
+            job = ledger.pool_job(pool_id, attempt.job_id)
+            ended = attempt.model_copy(update={"state": "interrupted", "message": why, "ended_at": now()})
+            ledger.end_pool_attempt(ended, after_cut(job, attempt))
 
 
 def end_pool_processes(house: House, pool_id: str) -> None:

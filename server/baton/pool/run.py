@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ from baton.pool.jobs import Job
 from baton.pool.opening import OpenPool, may_run
 from baton.pool.queue import Entry, JobQueue
 from baton.pool.recorder import Recorder
-from baton.pool.recover import CUT_WRITER, recover_pools
+from baton.pool.recover import CUT_WRITER, recover_pools, settle_open_attempts
 from baton.pool.settings import PoolSettings
 from baton.pool.throttle import Throttle
 from baton.pool.trouble import TREATMENTS, backoff, may_repeat
@@ -195,6 +196,10 @@ class _Run:
         self._ledger.settle_pool_jobs(self._pool_id, skipped)
 
     def _end(self) -> PoolEnd:
+        if self._fault is not None:
+            # Where the fault was that of a moment; else the next start does it.
+            with contextlib.suppress(BatonError):
+                settle_open_attempts(self._house, self._pool_id, self._fault.message)
         counts = self._ledger.pool_counts(self._pool_id)
         left = counts.get(JobState.QUEUED, 0)
         stopping = self._throttle.stopping
