@@ -8,6 +8,7 @@ status is 1.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -49,6 +50,33 @@ def drawn(command: list[str], env: dict[str, str]) -> str:
     return text
 
 
+def first_run(baton: list[str], env: dict[str, str]) -> str:
+    """The first run of the demonstration: the one whose worker claims what is not so."""
+    command = [*baton, "runs", "list", "--json"]
+    done = subprocess.run(command, env=env, check=True, capture_output=True, cwd="/")
+    return str(json.loads(done.stdout)[-1]["runId"])
+
+
+def photographed(page: Path, folder: Path) -> bytes | None:
+    """A page as a browser shows its top; None without a browser."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        return None
+    picture = folder / "report.png"
+    profile = f"--user-data-dir={folder / 'browser'}"
+    look = ["--headless", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,1000", profile]
+    alone = (
+        [] if os.geteuid() else ["--no-sandbox"]
+    )  # it refuses to be sandboxed as root; the page is our own
+    subprocess.run(
+        [chromium, *look, *alone, f"--screenshot={picture}", page.as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return picture.read_bytes()
+
+
 def svg(title: str, text: str) -> str:
     """A terminal as a picture, with the fonts of whoever looks at it."""
     with Path(os.devnull).open("w") as nowhere:
@@ -73,6 +101,10 @@ def main() -> int:
     try:
         state = {**env, "BATON_STATE": str(folder / "state")}
         activity = drawn([*baton, "activity"], state).replace(str(folder), "~")
+        page = folder / "report.html"
+        drawn([*baton, "report", first_run(baton, state), "--html", str(page)], state)
+        page.write_text(page.read_text(encoding="utf-8").replace(str(folder), "~"), encoding="utf-8")
+        report = photographed(page, folder)
     finally:
         shutil.rmtree(folder)
     PICTURES.mkdir(parents=True, exist_ok=True)
@@ -80,6 +112,11 @@ def main() -> int:
     for name, (title, text) in pictures.items():
         (PICTURES / name).write_text(svg(title, f"$ {title}\n{text.strip()}"), encoding="utf-8")
         print(f"made {(PICTURES / name).relative_to(CHECKOUT)}")
+    if report is None:
+        print("SKIPPED docs/pictures/report.png: there is no Chromium", file=sys.stderr)
+    else:
+        (PICTURES / "report.png").write_bytes(report)
+        print("made docs/pictures/report.png")
     return 0
 
 
