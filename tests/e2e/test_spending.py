@@ -96,6 +96,7 @@ def test_a_real_supervisors_tokens_stand_beside_the_workers(sim: Sim, call: dict
     assert told["workers"]["usage"] == _tokens(sim, sim.model.answers_of(str(worker)))
     assert [entry["usage"] for entry in told["tasks"]] == [told["workers"]["usage"]]
     assert (supervisor["cost"], told["workers"]["cost"]) == (None, None)
+    assert told["workers"]["unknownAttempts"] == 0
 
 
 @pytest.mark.parametrize("joins", ["wait", "control"])
@@ -166,6 +167,6 @@ def test_what_nobody_reported_is_unknown_and_not_nothing(sim: Sim, call: dict[st
     with sim.policy(PRICES):
         told = sim.inspect(run_id, "usage")
     unknown = dict.fromkeys(_tokens(sim, 0))
-    assert told["workers"] == {"usage": unknown, "cost": None}
+    assert told["workers"] == {"usage": unknown, "cost": None, "unknownAttempts": 1}
     (supervisor,) = told["supervisors"]
     assert (supervisor["usage"], supervisor["session"], supervisor["cost"]) == (unknown, unknown, None)

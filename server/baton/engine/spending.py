@@ -16,6 +16,8 @@ from baton.policy.model import Price
 
 MILLION = 1_000_000
 
+_BEFORE_THE_TURN = ("planned", "isolated")
+
 Prices = Mapping[str, Price]
 
 
@@ -35,7 +37,10 @@ def attempts_spent(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) ->
 
 
 def usage_totals(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> dict[str, Any]:
-    """The workers' sum beside the supervisors' own usage during the run."""
+    """The workers' sum beside the supervisors' own usage during the run.
+
+    `unknownAttempts` are missing from the sum: they began, and nobody reported what they used.
+    """
     prices = _prices(house)
     records = _attempts(house, run, tasks)
     spent = total_usage(record.result.usage for record in records if record.result is not None)
@@ -44,6 +49,7 @@ def usage_totals(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> d
         "workers": {
             "usage": spent.wire(compact=False),
             "cost": _sum(_cost_of(record, prices) for record in records),
+            "unknownAttempts": sum(map(_is_unknown, records)),
         },
         "supervisors": [
             {
@@ -71,6 +77,12 @@ def cost(usage: Usage, price: Price | None) -> float | None:
 
 def _attempts(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> list[AttemptRecord]:
     return [record for task in tasks for record in house.ledger.attempts(run.run_id, task.task_id)]
+
+
+def _is_unknown(record: AttemptRecord) -> bool:
+    if record.result is None:
+        return record.step not in _BEFORE_THE_TURN
+    return record.result.usage.total_tokens is None
 
 
 def _model(record: AttemptRecord) -> str | None:
