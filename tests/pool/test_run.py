@@ -300,6 +300,20 @@ def test_two_pools_do_not_write_in_one_directory_at_the_same_time(
     assert max(map(len, together)) == 1
 
 
+def test_a_writer_whose_directory_is_gone_fails_and_the_others_go_on(
+    bare_shop: Shop, folder: Callable[[str], Path], test_root: Path
+) -> None:
+    jobs = [a_writer("lost", test_root / "gone"), a_writer("fine", folder("d"))]
+    backend = ScriptedBackend()
+    end = bare_shop.work(jobs, backend=backend)
+    assert end.counts == {JobState.FAILED: 1, JobState.SUCCEEDED: 1}
+    assert "cannot lock the directory" in (bare_shop.job("lost").reason or "")
+    assert backend.times("lost") == 0
+    # It has not begun, so it needs no permission once the directory is there.
+    (test_root / "gone").mkdir()
+    assert bare_shop.work(jobs, backend=backend).succeeded
+
+
 # -- predecessors --------------------------------------------------------------------------------------
 
 

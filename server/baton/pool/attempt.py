@@ -9,6 +9,7 @@ import anyio
 
 from baton.codex.turn import Deadlines
 from baton.contract.evidence import CheckResult, TurnFailure
+from baton.contract.states import FailureClass
 from baton.ledger.base import now
 from baton.ledger.pool_records import PoolAttemptRecord
 from baton.pool.backend import Assignment, AttemptOutcome, Backend
@@ -95,6 +96,13 @@ async def carry(
         checks = known or []
         found = checks_trouble(checks)
     return _attempted(record, outcome, found, checks, halted)
+
+
+def refused(record: PoolAttemptRecord, why: str) -> Attempted:
+    """What an attempt comes to that could not be begun at all."""
+    failure = TurnFailure(failure_class=FailureClass.BAD_REQUEST, message=why)
+    outcome = AttemptOutcome(began=False, failure=failure)
+    return _attempted(record, outcome, (failure.failure_class, why), [], False)
 
 
 async def _checks(ctx: PoolContext, assignment: Assignment) -> list[CheckResult] | None:

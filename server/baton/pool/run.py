@@ -7,43 +7,38 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
+from pydantic import JsonValue
 
 from baton.contract.errors import BatonError
-from baton.contract.scope import ScopePlan
 from baton.engine.blocking import blocking
 from baton.engine.house import House
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.base import now as wall_clock
 from baton.ledger.pool_records import JobState, PoolState
 from baton.ledger.pools import KnownJob
-from baton.pool.attempt import Attempted, Plan, carry, deadlines_of, first_record
+from baton.pool.afterwards import Afterwards, afterwards, skipped
+from baton.pool.attempt import Attempted, Plan, carry, deadlines_of, first_record, refused
 from baton.pool.backend import Assignment, Backend
 from baton.pool.backends import make_backend, make_isolated
-from baton.pool.boundary import are_apart, job_plan
 from baton.pool.context import PoolContext, open_context
+from baton.pool.directories import Directories
 from baton.pool.events import FAILED_NAMED, PoolEnd, PoolEvent, Tell
 from baton.pool.jobs import Job
 from baton.pool.opening import OpenPool, may_run
 from baton.pool.queue import Entry, JobQueue
 from baton.pool.recorder import Recorder
-from baton.pool.recover import CUT_WRITER, recover_pools, settle_open_attempts
+from baton.pool.recover import settle_open_attempts
 from baton.pool.settings import PoolSettings
 from baton.pool.throttle import Throttle
-from baton.pool.trouble import TREATMENTS, backoff, may_repeat
-from baton.pool.writers import WriterLocks
 
 LOOK_SECONDS = 0.5
 """How often a running pool looks whether somebody asks something of it, or a directory has become free."""
 
 WRITER_GRACE_SECONDS = 15.0
 """How long a writer that could not be run again may go on when the pool is told to stop."""
-
-MAX_WAITS = 50
-"""Tries of one job that limits may cut short before it fails."""
 
 UNSUCCESSFUL = (JobState.FAILED, JobState.INTERRUPTED, JobState.SKIPPED)
 
@@ -103,11 +98,12 @@ class _Run:
         self._isolated: Backend | None = None
         self._recorder = Recorder(house.ledger)
         self._queue = JobQueue()
-        self._locks = WriterLocks()
-        self._plans: dict[Path, dict[Entry, ScopePlan]] = {}
-        """What the writers at work in a directory may write, where several may be at work there."""
+        # Where scopes are not held by the sandbox, writers take turns whatever was chosen.
+        prevents = ctx is None or ctx.machine.prevents
+        self._directories = Directories(
+            house, opened.pool_id, together=settings.allow_disjoint_parallel_writers and prevents
+        )
         self._running: set[Entry] = set()
-        self._writing = 0
         self._changed = anyio.Event()
         self._began = time.monotonic()
         self._over = False
@@ -162,7 +158,7 @@ class _Run:
             self._rest(PoolState.INTERRUPTED, f"it failed: {said}")
             raise
         finally:
-            self._locks.close()
+            self._directories.close()
         return self._end()
 
     # -- beginning and end -------------------------------------------------------------------------
@@ -190,10 +186,10 @@ class _Run:
                 waiting.append(entry)
         for entry in waiting:
             self._queue.add(entry)
-        skipped = {
-            entry.job.id: _skipped(name) for job_id in lost for entry, name in self._queue.lost(job_id)
+        lost_too = {
+            entry.job.id: skipped(name) for job_id in lost for entry, name in self._queue.lost(job_id)
         }
-        self._ledger.settle_pool_jobs(self._pool_id, skipped)
+        self._ledger.settle_pool_jobs(self._pool_id, lost_too)
 
     def _end(self) -> PoolEnd:
         if self._fault is not None:
@@ -264,51 +260,13 @@ class _Run:
 
     def _start_what_may(self, lanes: TaskGroup) -> None:
         for _ in range(self._throttle.room(len(self._running))):
-            writers = self._writing < self._settings.write_concurrency
-            entry = self._queue.pop(self._may_write, writers=writers)
+            writers = self._directories.writers < self._settings.write_concurrency
+            entry = self._queue.pop(self._directories.take, writers=writers)
             if entry is None:
                 return
             self._running.add(entry)
             self._throttle.started()
             lanes.start_soon(self._lane, entry)
-
-    def _may_write(self, entry: Entry) -> bool:
-        """Whether a writer gets its directory now; it then has it."""
-        workdir = entry.job.workdir
-        at_work = self._locks.writers(workdir)
-        plan: ScopePlan | None = None
-        if self._settings.allow_disjoint_parallel_writers and self._prevents:
-            plan = job_plan(entry.job)
-        if at_work and (plan is None or not are_apart(plan, self._plans[workdir].values())):
-            return False
-        if not self._locks.try_acquire(workdir):
-            return False
-        if not at_work and not self._is_quiet(workdir):
-            self._locks.release(workdir)
-            return False
-        if plan is not None:
-            self._plans.setdefault(workdir, {})[entry] = plan
-        self._writing += 1
-        return True
-
-    @property
-    def _prevents(self) -> bool:
-        """Whether scopes are held by the sandbox here; where they are not, writers take turns."""
-        return self._ctx is None or self._ctx.machine.prevents
-
-    def _is_quiet(self, workdir: Path) -> bool:
-        """Whether whoever wrote there before has really ended.
-
-        While the directory is ours no living pool writes in it. An attempt that is still open there belongs
-        to one that was killed: what it left is ended first, by us or by whoever has taken that pool up.
-        """
-        for last in (False, True):
-            others = map(Path, self._ledger.open_pool_writers(self._pool_id))
-            if not any(workdir.is_relative_to(other) or other.is_relative_to(workdir) for other in others):
-                return True
-            if not last:
-                recover_pools(self._house)
-        return False
 
     def _patience(self) -> float | None:
         """Seconds after which something may have changed by itself."""
@@ -329,9 +287,7 @@ class _Run:
         finally:
             self._running.discard(entry)
             if entry.takes_directory:
-                self._writing -= 1
-                self._plans.get(entry.job.workdir, {}).pop(entry, None)
-                self._locks.release(entry.job.workdir)
+                self._directories.give_back(entry)
                 self._queue.unblock(entry.job.workdir)
             self._changed.set()
 
@@ -354,7 +310,12 @@ class _Run:
         before = (entry.touched, entry.named)
         entry.attempts, entry.touched, entry.named = plan.attempt, True, False
         self._tell(PoolEvent("job.started", job.id, plan.attempt))
-        done = await carry(backend, self._assignment(entry, plan, record.log), record, self._ctx)
+        assignment = self._assignment(entry, plan, record.log)
+        refusal = self._directories.refusal(entry)
+        if refusal is None:
+            done = await carry(backend, assignment, record, self._ctx)
+        else:
+            done = refused(record, refusal)
         if not done.began:
             entry.touched, entry.named = before
         await self._settle(entry, done)
@@ -402,101 +363,48 @@ class _Run:
     async def _settle(self, entry: Entry, done: Attempted) -> None:
         """Decide what the attempt means for its job and the pool, and record all of it at once."""
         self._throttle.spent(done.record.usage.total_tokens if done.record.usage else None)
-        fields, again_in = self._decide(entry, done)
-        state = fields["state"]
-        assert isinstance(state, JobState)
-        skipped: dict[str, dict[str, object]] = {}
-        if state in UNSUCCESSFUL:
-            skipped = {each.job.id: _skipped(name) for each, name in self._queue.lost(entry.job.id)}
+        if done.trouble is not None:
+            self._throttle.failed(done.trouble, done.failure)
+        elif not done.halted:
+            self._throttle.succeeded()
+        settings, record = self._settings, done.record
+        after = afterwards(entry, done, retries=settings.retries, backoff_seconds=settings.backoff_seconds)
+        lost: dict[str, dict[str, object]] = {}
+        if after.state in UNSUCCESSFUL:
+            lost = {each.job.id: skipped(name) for each, name in self._queue.lost(entry.job.id)}
 
         def write() -> None:
-            self._ledger.end_pool_attempt(done.record, fields)
-            if skipped:
-                self._ledger.settle_pool_jobs(self._pool_id, skipped)
+            self._ledger.end_pool_attempt(record, after.fields)
+            if lost:
+                self._ledger.settle_pool_jobs(self._pool_id, lost)
 
-        message = done.message
-        keep = None if message is None else partial(self._keep, message)
+        keep = None if done.message is None else partial(self._keep, done.message)
         await self._recorder.record(write, prepare=keep)
         entry.halt = None
-        if state is JobState.QUEUED:
-            entry.thread_id = done.record.thread_id if fields["thread_id"] is not None else None
-            entry.run_id = done.record.run_id if fields["run_id"] is not None else None
-            self._queue.add_at(entry, wall_clock() + (again_in or 0.0))
-            self._tell(
-                PoolEvent(
-                    "job.retry",
-                    entry.job.id,
-                    entry.attempts,
-                    {"why": done.record.message, "class": done.record.failure_class, "seconds": again_in},
-                )
-            )
+        said: dict[str, JsonValue] = {"reason": record.message, "class": record.failure_class}
+        if after.state is JobState.QUEUED:
+            self._again(entry, done, after)
+            said |= {"why": record.message, "seconds": after.again_in}
+            self._tell(PoolEvent("job.retry", entry.job.id, entry.attempts, said))
             return
-        if state is JobState.SUCCEEDED:
+        if after.state is JobState.SUCCEEDED:
             self._queue.succeeded(entry.job.id)
-        self._tell(
-            PoolEvent(
-                "job.ended",
-                entry.job.id,
-                entry.attempts,
-                {
-                    "state": state.value,
-                    "reason": done.record.message,
-                    "class": done.record.failure_class,
-                },
-            )
-        )
-        for job_id, why in skipped.items():
-            self._tell(
-                PoolEvent("job.ended", job_id, None, {"state": "skipped", "reason": str(why["reason"])})
-            )
+        said["state"] = after.state.value
+        self._tell(PoolEvent("job.ended", entry.job.id, entry.attempts, said))
+        for job_id, fields in lost.items():
+            data: dict[str, JsonValue] = {"state": JobState.SKIPPED.value, "reason": str(fields["reason"])}
+            self._tell(PoolEvent("job.ended", job_id, None, data))
+
+    def _again(self, entry: Entry, done: Attempted, after: Afterwards) -> None:
+        """Queue it for its next try, a little dispersed."""
+        entry.tries += after.retries
+        entry.waits += after.waits
+        entry.thread_id = done.record.thread_id if after.fields["thread_id"] is not None else None
+        entry.run_id = done.record.run_id if after.fields["run_id"] is not None else None
+        self._queue.add_at(entry, wall_clock() + after.again_in * (1.0 + 0.25 * random.random()))
 
     def _keep(self, message: bytes) -> None:
         self._house.artifacts.put_bytes(message)
-
-    def _decide(self, entry: Entry, done: Attempted) -> tuple[dict[str, object], float | None]:
-        """The fields of the job after an attempt, and in how many seconds it is tried again, if it is."""
-        job, record = entry.job, done.record
-        fields: dict[str, object] = {
-            "touched": entry.touched,
-            "named": entry.named,
-            "reason": record.message,
-            "failure_class": record.failure_class,
-            "thread_id": None,
-            "run_id": None,
-            "ended_at": record.ended_at,
-        }
-        repeat = may_repeat(writes=job.writes, safe_retry=job.safe_retry, began=done.began)
-        if done.halted:
-            if repeat or record.run_id is not None:
-                return fields | _goes_on(done), None
-            return fields | {"state": JobState.INTERRUPTED, "reason": CUT_WRITER}, None
-        if done.trouble is None:
-            self._throttle.succeeded()
-            return fields | {
-                "state": JobState.SUCCEEDED,
-                "output": record.output,
-                "output_bytes": record.output_bytes,
-                "thread_id": record.thread_id,
-                "run_id": record.run_id,
-            }, None
-        self._throttle.failed(done.trouble, done.failure)
-        treatment = TREATMENTS[done.trouble]
-        goes_on: dict[str, object] = _goes_on(done) if treatment.resumes else {"state": JobState.QUEUED}
-        goes_on["ended_at"] = None
-        # An isolated job that goes on in its run is not run again.
-        same_run = treatment.resumes and record.run_id is not None
-        if not (repeat or same_run) or not treatment.again:
-            return fields | {"state": JobState.FAILED}, None
-        if treatment.stops:
-            return fields | goes_on, None
-        if treatment.pauses:
-            entry.waits += 1
-            return fields | (goes_on if entry.waits < MAX_WAITS else {"state": JobState.FAILED}), 0.0
-        if entry.tries < self._settings.retries:
-            entry.tries += 1
-            wait = backoff(self._settings.backoff_seconds, entry.tries) * (1.0 + 0.25 * random.random())
-            return fields | goes_on, wait
-        return fields | {"state": JobState.FAILED}, None
 
     # -- watching ----------------------------------------------------------------------------------
 
@@ -558,23 +466,6 @@ class _Run:
 
 def _has_succeeded(known: KnownJob | None) -> bool:
     return known is not None and known.state is JobState.SUCCEEDED
-
-
-def _goes_on(done: Attempted) -> dict[str, object]:
-    return {
-        "state": JobState.QUEUED,
-        "thread_id": done.record.thread_id,
-        "run_id": done.record.run_id,
-        "ended_at": None,
-    }
-
-
-def _skipped(predecessor: str) -> dict[str, object]:
-    return {
-        "state": JobState.SKIPPED,
-        "reason": f"{predecessor}, which it depends on, did not succeed",
-        "ended_at": wall_clock(),
-    }
 
 
 def innermost(error: BaseException) -> BaseException:
