@@ -200,6 +200,19 @@ def test_the_earlier_scripts_name_is_a_door_to_the_same_command(sim: Sim, desk: 
     assert "done: 1 succeeded of 1" in desk.program([*script, *flags, "--backoff", "0.1"])
 
 
+def test_the_script_goes_on_in_batons_own_environment_when_a_bare_python_starts_it(
+    sim: Sim, desk: Terminal
+) -> None:
+    sim.model.on(marked(desk, "a"), say("x"))
+    desk.write_rows(job(desk, "a"))
+    # The door is told of an environment that is there already, so that none is built.
+    bare = Terminal(desk.folder, {**desk.env, "BATON_RUNTIME": sys.executable})
+    python = getattr(sys, "_base_executable", sys.executable)
+    script = str(CHECKOUT / "scripts" / "orchestrate.py")
+    command = [python, "-I", "-S", script, "jobs.jsonl"]
+    assert "done: 1 succeeded of 1" in bare.program(command)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_it_resumable_and_leaves_no_process(
     sim: Sim, desk: Terminal, number: signal.Signals
