@@ -14,6 +14,11 @@ tier="not long"
 if [ "${1:-}" = --all ]; then
     tier=
     shift
+    browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+    if [ -z "$browser" ] || ! command -v chromedriver >/dev/null; then
+        echo "test.sh: NO BROWSER: the tests of pages in a real browser are skipped;" \
+            "install Chromium and its driver (Debian: apt-get install chromium chromium-driver)" >&2
+    fi
 fi
 
 ruff check --quiet --output-format concise .

@@ -5,11 +5,21 @@ from __future__ import annotations
 GOOD, ACTIVE, WARN, BAD, QUIET = "good", "active", "warn", "bad", "quiet"
 
 _TONES = {
-    GOOD: ("verified", "done", "applied", "passed", "PASS", "prevented", "confirmed", "succeeded"),
-    ACTIVE: ("running", "working", "verifying", "integrating"),
+    GOOD: (
+        "verified",
+        "done",
+        "applied",
+        "passed",
+        "PASS",
+        "prevented",
+        "confirmed",
+        "succeeded",
+        "answered",
+    ),
+    ACTIVE: ("running", "working", "verifying", "integrating", "asking"),
     WARN: (
         *("held", "unverified", "no_change", "blocked", "BLOCKED", "interrupted", "skipped", "conflict"),
-        *("detected", "missing", "not_on_tree", "moved", "stopped"),
+        *("detected", "missing", "not_on_tree", "moved", "stopped", "partly"),
     ),
     BAD: ("failed", "FAILED", "timed_out", "limit", "refused", "not_found"),
 }

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 
 from baton.contract.errors import BatonError, InvalidInput, NotFound
 from baton.engine.house import House
-from baton.report.dashboard import pool_pages, run_pages
+from baton.report.dashboard import consult_pages, pool_pages, run_pages
 from baton.report.dashboard.guard import ENTER, Guard
 from baton.report.dashboard.keys import Keys
-from baton.report.dashboard.live import news, pools_mark, run_mark, runs_mark
+from baton.report.dashboard.live import consultations_mark, news, pools_mark, run_mark, runs_mark
 from baton.report.dashboard.query import Query
 from baton.report.templating import render, source
 
@@ -38,6 +38,8 @@ PAGES: dict[str, Page] = {
     "/pools": pool_pages.pools,
     "/pools/{pool_id}": pool_pages.pool,
     "/pools/{pool_id}/jobs/{job_id:path}": pool_pages.job,
+    "/consultations": consult_pages.consultations,
+    "/consultations/{consultation_id}": consult_pages.consultation,
 }
 
 
@@ -83,9 +85,11 @@ def _live(house: House, stopping: Callable[[], bool]) -> Callable[[Request], Any
             "run": lambda: run_mark(house, subject),
             "pools": lambda: pools_mark(house),
             "pool": lambda: pools_mark(house, subject),
+            "consultations": lambda: consultations_mark(house),
+            "consultation": lambda: consultations_mark(house, subject),
         }
         if topic not in marks:
-            raise NotFound(f"there is no news of {topic!r}; of runs, run/ID, pools and pool/ID there is")
+            raise NotFound(f"there is no news of {topic!r}; there is of {', '.join(marks)}")
         if len(streams) >= MAX_STREAMS:
             raise HTTPException(503, f"{MAX_STREAMS} pages are open already; close some")
 

@@ -81,3 +81,13 @@ def pools_mark(house: House, pool_id: str | None = None) -> str:
     )
     held = [is_held(house.state.pool_lock(row[0])) for row in pools]
     return f"{[tuple(row) for row in pools]} {[tuple(row) for row in counts]} {held}"
+
+
+def consultations_mark(house: House, consultation_id: str | None = None) -> str:
+    """Of one consultation, or of the list of them."""
+    where, values = ("", []) if consultation_id is None else (" WHERE consultation_id = ?", [consultation_id])
+    own = house.ledger.db.read(f"SELECT count(*), max(updated_at) FROM consultations{where}", values)
+    turns = house.ledger.db.read(
+        f"SELECT state, count(*), max(ended_at) FROM consult_turns{where} GROUP BY 1", values
+    )
+    return f"{[tuple(row) for row in (*own, *turns)]}"
