@@ -76,12 +76,27 @@ EVENT_KINDS: tuple[EventKind, ...] = (
         },
         of="task",
     ),
+    EventKind(
+        "run.joined",
+        "another session waits for the run or steers it while it works",
+        {"thread": Key(TEXT, "that session")},
+    ),
     EventKind("run.kept", "somebody asked to keep it beyond its retention time", {"tasks": _TASKS}),
     EventKind("run.discarded", "somebody gave up what it keeps", {"tasks": _TASKS}),
     EventKind("task.done", "a task came to rest with a verdict", _VERDICT, of="task"),
     EventKind("task.skipped", "a task it depends on is not verified", _VERDICT, of="task"),
     EventKind("task.cancelled", "the run was cancelled before the task was done", _VERDICT, of="task"),
     EventKind("task.interrupted", "the run was stopped before the task was done", _VERDICT, of="task"),
+    EventKind(
+        "task.paused",
+        "the task waits, because the service limits the rate of requests",
+        {
+            "model": Key(TEXT, "the one that nobody asks meanwhile"),
+            "seconds": Key(NUMBER, "that are left of the pause, rounded up"),
+            "why": _WHY,
+        },
+        of="task",
+    ),
     EventKind(
         "attempt.planned",
         "an attempt was recorded; nothing of it has been done",

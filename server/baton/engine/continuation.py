@@ -17,7 +17,6 @@ from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, TaskState
 from baton.engine.followup import AttemptKind
 from baton.engine.house import House
-from baton.engine.interest import CONTINUED
 from baton.engine.launch import start_runner
 from baton.engine.plan import RunPlan
 from baton.engine.private import open_repository
@@ -151,7 +150,7 @@ def _queue(
             note=None,
             options=options.wire(),
             session=bounds,
-            event=NewEvent(kind=CONTINUED, task_id=task.task_id, data=detail),
+            event=NewEvent(kind="run.continued", task_id=task.task_id, data=detail),
         )
 
 

@@ -8,6 +8,7 @@ itself, since the person may have another login by then.
 from __future__ import annotations
 
 import time
+from math import ceil
 
 import anyio
 
@@ -51,7 +52,7 @@ async def until_free(ctx: RunContext, task_id: str, model: str) -> None:
                 " not asked until then"
             )
         if not told:
-            ctx.note("task.paused", task_id, model=model, seconds=round(left, 1), why=pause.why)
+            ctx.note("task.paused", task_id, model=model, seconds=ceil(left), why=pause.why)
             told = True
         with anyio.move_on_after(left):
             await ctx.stop.wait()

@@ -28,6 +28,8 @@ def tell(kind: str, data: Mapping[str, Any]) -> str:
         case "attempt.planned":
             why = data.get("why")
             return f"attempt planned: {data.get('attemptKind')}" + (f" ({why})" if why else "")
+        case "task.paused":
+            return f"waits {data.get('seconds')} s: {data.get('why')}"
         case "attempt.decided":
             return f"{data.get('action')}: {data.get('why')}"
         case "run.interrupted" | "integration.held" | "integration.moved":
