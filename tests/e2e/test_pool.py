@@ -236,6 +236,28 @@ def test_what_ran_leaves_the_files_of_the_writers_and_an_export_of_everything(
     ]
 
 
+def test_outside_git_jobs_read_write_and_are_isolated_as_well(
+    sim: Sim, workspace: Callable[..., Workspace]
+) -> None:
+    place = workspace({"a.txt": "a\n"}, git=False)
+    terminal = Terminal(place.path, sim.env)
+    mixed = Mixed(sim, place, terminal)
+    mixed.job("reads", say("a"))
+    mixed.writer("writes", write("out/writes/x.txt", "x\n"), say("written"))
+    mixed.job(
+        "isolated",
+        write("iso.txt", "made\n"),
+        report(ClaimStatus.PASS, files=["iso.txt"]),
+        sandbox="workspace-write",
+        isolate=True,
+        allowed_files=["iso.txt"],
+        verification_commands=["grep -qx made iso.txt"],
+    )
+    terminal.write_rows(*mixed.rows)
+    assert "done: 3 succeeded of 3" in terminal.pool("run", "jobs.jsonl")
+    assert (place.read("out/writes/x.txt"), place.read("iso.txt")) == ("x\n", "made\n")
+
+
 @pytest.fixture(scope="module")
 def altered(codex_binary: Path, machine_root: Path) -> Iterator[Sim]:
     """A machine whose Codex can be made to do what the real one never does by itself."""

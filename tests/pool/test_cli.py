@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -77,6 +78,28 @@ def test_what_failed_is_named_with_the_command_that_runs_it_again(sim: Sim, desk
     assert "asked for again: bad" in again and "done: 2 succeeded of 2" in again
     status = desk.json("status")
     assert status["state"] == "done" and status["counts"]["succeeded"] == 2 and status["failed"] == []
+
+
+def test_a_writer_that_may_have_written_runs_again_only_by_its_name(sim: Sim, desk: Terminal) -> None:
+    answers = iter(["", "now it works"])
+    sim.model.on(marked(desk, "w"), lambda request: say(next(answers)))
+    desk.write_rows(job(desk, "w", sandbox="workspace-write", ownership_scope="out"))
+    first = desk.json("run", "jobs.jsonl", "--retries", "3", "--backoff", "0", status=1)
+    assert first["retry"] == f"baton pool retry {first['poolId']} w"
+    asked = len(sim.model.requests)
+    assert "asked for again: no job" in desk.pool("retry", first["poolId"], status=1)
+    assert "1 failed of 1" in desk.pool("run", "jobs.jsonl", status=1)
+    assert len(sim.model.requests) == asked
+    assert "done: 1 succeeded of 1" in desk.pool("retry", first["poolId"], "w")
+
+
+def test_with_more_failures_than_are_named_the_command_names_none(sim: Sim, desk: Terminal) -> None:
+    for number in range(22):
+        sim.model.on(marked(desk, f"j{number}x"), say(""))
+    desk.write_rows(*(job(desk, f"j{number}x") for number in range(22)))
+    out = desk.pool("run", "jobs.jsonl", "--retries", "0", status=1)
+    assert "22 failed of 22" in out and "and 2 more" in out
+    assert re.search(r"again:  baton pool retry \w+$", out.strip())
 
 
 def test_json_is_one_object_and_nothing_else(sim: Sim, desk: Terminal) -> None:

@@ -22,7 +22,7 @@ from baton.contract.errors import InvalidInput
 from baton.engine.house import House
 from baton.ledger.pool_records import PoolRecord
 from baton.policy.bundle import bundle_root
-from baton.pool.control import AGAIN, ask_again, cancel, find_pool
+from baton.pool.control import ask_again, cancel, find_pool
 from baton.pool.export import export as export_pool
 from baton.pool.look import job_json, job_lines
 from baton.pool.plan import launch_plan, plan_lines
@@ -66,21 +66,15 @@ def run(ctx: click.Context, /, jobs: Path, dry_run: bool, as_json: bool, **flags
 @pool.command()
 @click.argument("pool", metavar="POOL")
 @click.argument("job_ids", metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every job that did not succeed, writers too.")
 @_json
 @click.pass_context
-def retry(ctx: click.Context, pool: str, job_ids: tuple[str, ...], everything: bool, as_json: bool) -> None:
+def retry(ctx: click.Context, pool: str, job_ids: tuple[str, ...], as_json: bool) -> None:
     """Run jobs again that did not succeed, with the flags of the pool's latest run.
 
-    Without JOB: all of them but writers that may have written already. Those run again only when they are
-    named, or with --all.
+    Without JOB: all of them but writers that may have written already. Those run again only by name.
     """
-    if job_ids and everything:
-        raise click.UsageError("name jobs or give --all, not both")
     with House.open() as house:
         record = find_pool(house, pool)
-        if everything:
-            job_ids = tuple(job.job_id for job in house.ledger.pool_jobs(record.pool_id, states=AGAIN))
         recorded = record.settings.get("flags")
         flags = recorded_flags(recorded) if isinstance(recorded, dict) else Flags()
         launch = prepare(house, Path(record.jobs_file), flags)

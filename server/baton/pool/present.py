@@ -164,9 +164,10 @@ def summary_json(end: PoolEnd, pool: PoolRecord, tokens: int | None) -> dict[str
 def retry_command(pool_id: str, failed: list[str], counts: Mapping[JobState, int]) -> str:
     """The exact command that runs what did not succeed again.
 
-    Every such job is named where they fit into it: a writer that may have written runs again only by name.
+    Every such job is named where they fit into it. Where they do not, none is, and then no writer that may
+    have written runs again: that takes its name.
     """
-    named = failed if len(failed) == unsuccessful(counts) else ["--all"]
+    named = failed if len(failed) == unsuccessful(counts) else []
     return shlex.join(["baton", "pool", "retry", pool_id, *named])
 
 
