@@ -132,11 +132,11 @@ async def _static(request: Request) -> Response:
     return Response(source(name), media_type=kinds[name])
 
 
-def _page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+def _page(request: Request, template: str, code: int = 200, /, **context: Any) -> HTMLResponse:
     always = {"nonce": request.state.nonce, "path": request.url.path, "live": None}
     text = render(template, **(always | context))
     # What is no Unicode has been made visible; this is for what no template shows.
-    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status)
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), code)
 
 
 async def _baton_error(request: Request, error: Exception) -> Response:

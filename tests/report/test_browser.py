@@ -1,0 +1,232 @@
+"""The pages in a real browser: nothing to complain of, live, and hostile text stays text."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from baton.contract.states import RunState, TaskState
+from baton.engine.house import House
+from baton.ledger.records import NewEvent
+from baton.report.page import read_report, render_report
+from report.browser import DESKTOP, PHONE, Browser, Served, a_browser, serving
+from report.conftest import Recorded
+from report.story import HOSTILE
+from report.test_dashboard import add_run
+
+pytestmark = [pytest.mark.codex, pytest.mark.long]
+
+LOOKS = [(size, scheme) for size in (DESKTOP, PHONE) for scheme in ("light", "dark")]
+
+
+@pytest.fixture(scope="module")
+def served(recorded: Recorded) -> Iterator[Served]:
+    with serving(recorded.sim.env) as dashboard:
+        yield dashboard
+
+
+@pytest.fixture(scope="module")
+def entered(served: Served) -> Iterator[Browser]:
+    """A browser that has opened the link."""
+    with a_browser() as browser:
+        browser.get(served.link)
+        browser.until(lambda: browser.run("return location.pathname") == "/", "the way in")
+        yield browser
+
+
+@pytest.fixture
+def browser(entered: Browser) -> Browser:
+    entered.show(DESKTOP)
+    entered.complaints()
+    return entered
+
+
+def pages(recorded: Recorded) -> dict[str, str]:
+    run, hostile = f"/runs/{recorded.story}", f"/runs/{recorded.hostile}"
+    return {
+        "runs": "/",
+        "run": run,
+        "task": f"{run}/tasks/stock",
+        "events": f"{run}/events",
+        "usage": f"{run}/usage",
+        "pools": "/pools",
+        "hostile-run": hostile,
+        "hostile-events": f"{hostile}/events",
+    }
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=lambda value: str(value))
+def test_every_page_fits_and_the_browser_has_nothing_to_complain_of(
+    recorded: Recorded, served: Served, browser: Browser, size: tuple[int, int], scheme: str
+) -> None:
+    browser.show(size, scheme)
+    for name, path in pages(recorded).items():
+        browser.get(served.base + path)
+        browser.picture(f"{name}-{size[0]}-{scheme}")
+        assert browser.run("return document.documentElement.scrollWidth") <= size[0], path
+        assert browser.run("return getComputedStyle(document.body).backgroundColor") == (
+            "rgb(251, 250, 248)" if scheme == "light" else "rgb(22, 23, 25)"
+        )
+        assert not browser.complaints(), path
+
+
+@pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=lambda value: str(value))
+def test_a_report_is_read_from_a_file(
+    recorded: Recorded, browser: Browser, tmp_path: Path, size: tuple[int, int], scheme: str
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render_report(read_report(recorded.house, recorded.story, time.time())))
+    browser.show(size, scheme)
+    browser.get(file.as_uri())
+    browser.picture(f"report-{size[0]}-{scheme}")
+    assert browser.run("return document.documentElement.scrollWidth") <= size[0]
+    assert "Claim and observation differ" in browser.text
+    assert not browser.complaints()
+
+
+def test_on_paper_everything_is_there(recorded: Recorded, browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render_report(read_report(recorded.house, recorded.story, time.time())))
+    browser.get(file.as_uri())
+    pre = "document.querySelector('details[id^=brief-] pre')"
+    brief = f"return {pre}.checkVisibility({{contentVisibilityAuto: true}})"
+    assert browser.run(brief) is False
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert browser.run(brief) is True
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_what_happens_appears_by_itself(recorded: Recorded, served: Served, browser: Browser) -> None:
+    browser.get(served.base + "/")
+    browser.run("window.same = true")
+    browser.until(
+        lambda: browser.run("return document.querySelector('.live').dataset.state") == "live", "live"
+    )
+    with House.open(recorded.sim.env) as house:
+        add_run(house, "rlive")
+        browser.until(lambda: "rlive" in browser.text, "the new run in the list")
+        browser.get(f"{served.base}/runs/rlive")
+        browser.run("window.same = true; document.querySelector('details').open = true")
+        browser.until(
+            lambda: browser.run("return document.querySelector('.live').dataset.state") == "live", "live"
+        )
+        house.ledger.update_task("rlive", "t0", state=TaskState.WORKING, event=NewEvent(kind="task.queued"))
+        browser.until(lambda: "1 working" in browser.text, "the new state")
+        # The page was not loaded again, and nothing was taken from under the reader's eyes.
+        assert browser.run("return window.same") is True
+        assert browser.run("return document.querySelector('details').open") is True
+        house.ledger.update_task("rlive", "t0", state=TaskState.CANCELLED)
+        house.ledger.update_run("rlive", state=RunState.CANCELLED, event=NewEvent(kind="run.cancelled"))
+        browser.until(lambda: "cancelled" in browser.driver.title, "the end")
+    assert not browser.complaints()
+
+
+def test_hostile_text_stays_text(recorded: Recorded, served: Served, browser: Browser) -> None:
+    for path in ("/", f"/runs/{recorded.hostile}", f"/runs/{recorded.hostile}/events"):
+        browser.get(served.base + path)
+        assert HOSTILE[0] in browser.text
+        assert "\\u202egnihton\\u202c" in browser.text
+        assert "taken" not in browser.driver.title
+        assert browser.run("return document.querySelectorAll('script, img, iframe').length") == 1
+    assert "{{ 7 * 7 }}" in browser.run("return document.body.textContent")
+    assert not browser.complaints()
+
+
+def test_ten_megabytes_do_not_make_a_page_long(recorded: Recorded, served: Served, browser: Browser) -> None:
+    browser.get(f"{served.base}/runs/{recorded.hostile}/tasks/t1")
+    assert browser.run("return document.documentElement.outerHTML.length") < 300_000
+    browser.driver.find_element(By.LINK_TEXT, "The whole text").click()
+    browser.until(lambda: "1–100,000 of" in browser.text, "the first part of the text")
+    browser.picture("text-1280-light")
+    browser.driver.find_element(By.PARTIAL_LINK_TEXT, "more").click()
+    browser.until(lambda: "100,001–200,000 of" in browser.text, "its second part")
+    assert not browser.complaints()
+
+
+def test_the_keyboard_is_enough(recorded: Recorded, served: Served, browser: Browser) -> None:
+    browser.get(f"{served.base}/runs/{recorded.story}")
+    body = browser.driver.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    assert browser.run("return document.activeElement.textContent") == "To the content"
+    reached = set()
+    for _ in range(60):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        reached.add(
+            browser.run(
+                "return document.activeElement.getAttribute('href') || document.activeElement.tagName"
+            )
+        )
+        outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or browser.run("return document.activeElement === document.body")
+    assert f"/runs/{recorded.story}/tasks/stock" in reached
+
+
+def test_who_has_not_opened_the_link_sees_nothing(recorded: Recorded, served: Served) -> None:
+    with a_browser(f"--host-resolver-rules=MAP evil.example 127.0.0.1:{served.port}") as stranger:
+        stranger.get(f"{served.base}/runs/{recorded.story}")
+        assert stranger.text.strip().startswith("baton dashboard: open the link")
+        stranger.get(f"http://evil.example:{served.port}/")
+        assert stranger.text.strip().startswith("baton dashboard: this dashboard answers only as 127.0.0.1")
+        stranger.get(served.link)  # it has been used
+        assert "This link has been used" in stranger.text
+
+
+class OtherSite(BaseHTTPRequestHandler):
+    """A page of somebody else's on this machine."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>other</title>")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def test_another_site_gets_nothing_through_the_browser(
+    recorded: Recorded, served: Served, browser: Browser
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        try:
+            browser.get(f"http://127.0.0.1:{site.server_address[1]}/")
+            fetched = browser.driver.execute_async_script(
+                "const done = arguments[1];"
+                "fetch(arguments[0], {credentials: 'include'})"
+                ".then(answer => answer.text()).then(done, () => done('refused'))",
+                f"{served.base}/runs/{recorded.story}",
+            )
+            framed = browser.driver.execute_async_script(
+                "const [address, done] = arguments; const frame = document.createElement('iframe');"
+                "frame.src = address; document.body.append(frame);"
+                "frame.onload = () => { try { done(frame.contentDocument.body.innerText) }"
+                " catch { done('refused') } }",
+                f"{served.base}/",
+            )
+        finally:
+            site.shutdown()
+            thread.join()
+    assert (fetched, framed) == ("refused", "refused")
+    browser.complaints()  # it complains of the other site, rightly
+
+
+def test_a_page_says_when_its_dashboard_has_ended(recorded: Recorded, browser: Browser) -> None:
+    with serving(recorded.sim.env) as other:
+        browser.get(other.link)
+        browser.until(
+            lambda: browser.run("return document.querySelector('.live')?.dataset.state") == "live", "live"
+        )
+    browser.until(lambda: "the dashboard does not answer" in browser.text, "that it has ended")
+    browser.complaints()
