@@ -36,19 +36,16 @@ class Group:
     """Of these tasks."""
     unknown: int = 0
     """Attempts (or sessions) whose tokens are not known, or not yet."""
-    usages: list[Usage] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    """As far as known; see `unknown`."""
     costs: list[float | None] = field(default_factory=list)
 
-    def add(self, usage: Usage, price: float | None) -> None:
-        self.attempts += 1
-        self.unknown += usage.total_tokens is None
-        self.usages.append(usage)
-        self.costs.append(price)
-
-    @property
-    def usage(self) -> Usage:
-        """As far as known; see `unknown`."""
-        return total_usage(self.usages)
+    def add(self, parts: Sequence[tuple[Usage, float | None]]) -> None:
+        """Tokens and their cost."""
+        self.attempts += len(parts)
+        self.unknown += sum(usage.total_tokens is None for usage, _ in parts)
+        self.usage = total_usage([self.usage, *(usage for usage, _ in parts)])
+        self.costs += [price for _, price in parts]
 
     @property
     def cost(self) -> float | None:
@@ -67,7 +64,7 @@ def spending(house: House, since: float, now: float) -> dict[str, Any]:
     """Everything spent by work begun at `since` or later, for programs; what is unknown is null."""
     overview = Overview(house.ledger.db)
     prices = _prices(house)
-    spent = overview.attempts_since(since)
+    spent = priced(overview.attempts_since(since), prices)
     pools = [(model, Usage.model_validate(usage)) for model, usage in overview.pool_attempts_since(since)]
     sessions = _sessions(house, overview, since, now)
     names: dict[str, Callable[[AttemptSpent], str | None]] = {
@@ -76,12 +73,12 @@ def spending(house: House, since: float, now: float) -> dict[str, Any]:
         "byRole": lambda one: one.role,
         "byRepository": lambda one: one.workspace,
     }
-    total = workers(spent, prices, lambda one: None)
+    total = workers(spent, lambda one: None)
     return {
         "since": since,
         "workers": {
             "total": _wire(total[0]) if total else None,
-            **{key: [_wire(group) for group in workers(spent, prices, name)] for key, name in names.items()},
+            **{key: [_wire(group) for group in workers(spent, name)] for key, name in names.items()},
         },
         "poolJobs": {"byModel": _grouped([(model, model, usage) for model, usage in pools], prices)},
         "supervisors": {
@@ -91,22 +88,37 @@ def spending(house: House, since: float, now: float) -> dict[str, Any]:
     }
 
 
-def workers(spent: Sequence[AttemptSpent], prices: Prices, name: Callable[[AttemptSpent], str | None]) -> list[Group]:
-    """The attempts in groups, what spent most first. Pure."""
-    groups: dict[str | None, Group] = {}
+Priced = tuple[AttemptSpent, Usage, float | None]
+
+
+def priced(spent: Sequence[AttemptSpent], prices: Prices) -> list[Priced]:
+    """Each attempt with its tokens and their cost. Pure."""
+    found = []
     for one in spent:
-        group = groups.setdefault(name(one), Group(name(one)))
-        usage = Usage(
+        usage = Usage.model_construct(
             input_tokens=one.input_tokens,
             cached_input_tokens=one.cached_input_tokens,
             output_tokens=one.output_tokens,
             reasoning_output_tokens=one.reasoning_output_tokens,
             total_tokens=one.total_tokens,
         )
-        group.add(usage, cost(usage, prices.get(one.model or "")))
-        group.tasks += one.counts
-        group.verified += one.verdict == "verified"
-    return _ordered(groups.values())
+        found.append((one, usage, cost(usage, prices.get(one.model or ""))))
+    return found
+
+
+def workers(spent: Sequence[Priced], name: Callable[[AttemptSpent], str | None]) -> list[Group]:
+    """The attempts in groups, what spent most first. Pure."""
+    parts: dict[str | None, list[Priced]] = {}
+    for part in spent:
+        parts.setdefault(name(part[0]), []).append(part)
+    groups = []
+    for key, listed in parts.items():
+        group = Group(key)
+        group.add([(usage, price) for _, usage, price in listed])
+        group.tasks = sum(one.counts for one, _, _ in listed)
+        group.verified = sum(one.verdict == "verified" for one, _, _ in listed)
+        groups.append(group)
+    return _ordered(groups)
 
 
 @dataclass(frozen=True)
@@ -161,7 +173,7 @@ def _grouped(parts: Iterable[tuple[str | None, str | None, Usage]], prices: Pric
     """Parts, each a name, a model and tokens, under their names."""
     groups: dict[str | None, Group] = {}
     for name, model, usage in parts:
-        groups.setdefault(name, Group(name)).add(usage, cost(usage, prices.get(model or "")))
+        groups.setdefault(name, Group(name)).add([(usage, cost(usage, prices.get(model or "")))])
     return [_plain(group) for group in _ordered(groups.values())]
 
 
