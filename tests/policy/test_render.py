@@ -12,6 +12,7 @@ import pytest
 
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
+from baton.contract.job import JobRow
 from baton.policy.bundle import bundle_root
 from baton.policy.ladder import TABLE, ladder_table
 from baton.policy.load import load_policy
@@ -185,7 +186,10 @@ def test_skills_mention_only_what_exists(files: dict[str, str]) -> None:
     text = "\n".join(content for name, content in files.items() if name.startswith("skills/"))
     assert all(f"`{tool}`" in text for tool in TOOLS)
     named = set(re.findall(r"`([a-z]+_[a-z]+)`", text)) | set(re.findall(r"mcp__baton__([a-z_]+)", text))
-    assert named - {"no_change", "not_found"} - {trouble.value for trouble in TABLE} <= TOOLS
+    known = (
+        TOOLS | {"no_change", "not_found"} | {trouble.value for trouble in TABLE} | set(JobRow.model_fields)
+    )
+    assert named <= known
     assert set(re.findall(r"\$baton:([a-z-]+)", text)) <= SKILLS
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert any(name.endswith(link) for name in files), link
