@@ -5,8 +5,8 @@ Usage: scripts/python.sh tests/bench/pool.py [--sizes N …] [--json]
 The jobs are done by a simulated back end that answers at once, so everything measured is the pool's own:
 reading the job file, the queue, the throttle, the evidence, the ledger on disk, the artifacts. Each size runs
 in a process of its own with a state folder of its own; CPU is that of the whole process, all threads, from
-before the file is read until the pool is closed. Memory is the peak of the process, and what of that came
-after everything was loaded. The last line is one JSON object.
+before the job file is read until the pool is closed; the settings are read before. Memory is the peak of the
+process, and what of that came after everything was loaded. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def _work_off(size: int, root: Path) -> dict[str, float]:
     }
     git = Git.find(env)
     with House.open(env) as house:
-        before = _now()
         settled = settle(file, Flags(), root / ".codex", project, root)
         settings = settled.settings
+        before = _now()
         jobs = read_jobs(file, settings, settled.policy, CATALOGUE, git)
         was_read = _now()
         with open_pool(house, file, settings.run_dir, jobs, settings) as opened:

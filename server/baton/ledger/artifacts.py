@@ -122,14 +122,14 @@ class Artifacts:
 
     def _settle(self, temporary: Path, name: str) -> None:
         path = self._path(name)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            path.parent.mkdir(mode=0o700)
+        except FileExistsError:
+            pass
+        else:
+            _sync_folder(self._root)
         temporary.replace(path)
-        for folder in (path.parent, self._root):
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        _sync_folder(path.parent)
 
     def _check(self, name: str, path: Path) -> None:
         status = path.stat()
@@ -139,6 +139,14 @@ class Artifacts:
         if _hash(path) != name:
             raise StateUnavailable(f"the artifact {path} is damaged: its content no longer matches its id")
         self._checked.add(version)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _copy(source: Path, target: Path) -> str:
