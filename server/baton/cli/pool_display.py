@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from baton.cli.shown import many_lines
+from baton.contract.errors import BatonError
 from baton.ledger.pool_records import JobState
 from baton.pool.events import PoolEvent
 from baton.pool.present import event_line, measures, progress_line
@@ -64,12 +65,17 @@ class Display:
         self._thread.join(CLOSE_SECONDS)
 
     def tell(self, event: PoolEvent) -> None:
-        """Take an event; never blocks."""
+        """Take an event; neither waits for the terminal nor raises."""
         now = time.monotonic()
         due = now - self._looked_at >= STATUS_SECONDS or event.kind in ("pool.began", "pool.ended")
         if due:
             self._looked_at = now
-        self._items.put((event_line(event), self._look() if due else None))
+        status: PoolStatus | None = None
+        if due:
+            # A look that fails costs a picture, never the pool.
+            with contextlib.suppress(BatonError):
+                status = self._look()
+        self._items.put((event_line(event), status))
 
     def show(self, line: str | None, status: PoolStatus | None) -> None:
         """Called in the display's own thread."""
