@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
+# Instead of this folder, whose files may have the names of modules of the standard library.
+sys.path[:1] = [str(Path(__file__).resolve().parents[2] / "server"), str(Path(__file__).resolve().parents[1])]
 
 import anyio
 
