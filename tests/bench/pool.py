@@ -23,8 +23,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Instead of this folder, whose files may have the names of modules of the standard library.
-sys.path[:1] = [str(Path(__file__).resolve().parents[2] / "server"), str(Path(__file__).resolve().parents[1])]
+# Not this folder, whose files may have the names of modules of the standard library.
+sys.path.pop(0)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
 import anyio
 
