@@ -306,6 +306,14 @@ def test_ceiling_of_money_names_who_reports_no_cost(desk: Desk) -> None:
         desk.consult(**CLAUDE)
 
 
+def test_what_is_left_below_a_ceiling_is_shared_by_the_agents_asked(desk: Desk) -> None:
+    desk.add_policy("[consult.spend]\nmax_cost_per_day = 2.0\nmax_cost_per_consultation = 1.0\n")
+    name = desk.script({"cost": 0.2}, targets=["claude", "codex"])["consultationId"]
+    desk.consult("And why?", followUp=name)
+    limits = [turn.request["maxCost"] for turn in desk.house.ledger.consult_turns(name)]
+    assert limits == pytest.approx([0.5, 0.5, 0.3, 0.3])
+
+
 def test_wrong_arguments_are_one_line(desk: Desk) -> None:
     with pytest.raises(InvalidInput, match="did you mean 'targets'"):
         desk.consult(target=["claude"])

@@ -15,7 +15,7 @@ from baton.consult import launch
 from baton.consult.launch import recover_consultations
 from baton.contract.base import parse
 from baton.contract.consult import ConsultCall
-from baton.contract.errors import WrongState
+from baton.contract.errors import NotAllowed, WrongState
 from baton.engine.house import House
 from baton.ledger.locks import FileLock, is_held
 from baton.process.tree import processes_with_marker
@@ -231,6 +231,16 @@ def test_nothing_is_left_of_a_consultation_at_rest_but_its_records(desk: Desk) -
     until(lambda: processes_with_marker("BATON_RUN", name) == ())
     raw = [one.name for one in (desk.house.state.root / "consult" / name).iterdir()]
     assert raw == ["claude"]
+
+
+def test_consultation_with_kept_text_is_not_gone_on_with_once_none_is_to_be_kept(desk: Desk) -> None:
+    name = desk.consult(**CLAUDE)["consultationId"]
+    desk.policy.write_text(
+        desk.policy.read_text().replace("[consult]", "[consult]\nstore_full_content = false", 1)
+    )
+    with pytest.raises(NotAllowed, match="store_full_content"):
+        desk.consult("And why?", followUp=name)
+    assert len(desk.house.ledger.consult_turns(name)) == 1
 
 
 def test_text_that_is_not_to_be_kept_is_nowhere_once_its_hour_is_over(desk: Desk) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from baton.consult.content import remove_held
 from baton.consult.service import ConsultService
 from baton.contract.base import parse
 from baton.contract.consult import ConsultCall, RecordsCall
@@ -147,6 +149,48 @@ def test_killed_in_the_middle_nothing_is_asked_twice_and_codex_is_gone(sim: Sim,
     assert len(requests_of(sim.model, asking.marker)) == 1
     assert processes_with_marker("BATON_RUN", name) == ()
     assert "turn/started" in asking.records("read", id=name, what="raw", limit=30_000)["text"]
+
+
+def _files_with(folder: Path, word: str) -> list[str]:
+    return [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink() and word.encode() in path.read_bytes()
+    ]
+
+
+def test_codex_keeps_nothing_of_what_is_not_to_be_kept(sim: Sim, asking: Asking) -> None:
+    state = asking.house.state.root
+    with sim.policy(POLICY.replace("enabled = true", "enabled = true\nstore_full_content = false")):
+        told = asking.consult(opinion("A marvellous answer."))
+        assert told["answers"][0]["answer"] == "A marvellous answer.", told
+        again = asking.consult(followUp=told["consultationId"])
+        assert again["state"] == "answered", again
+        # A thread of its own, which is told what was said.
+        assert "your earlier answer 1" in json.dumps(sim.model.requests[-1].body)
+    until_ended(told["consultationId"])
+    remove_held(asking.house, time.time() + 3700)
+    assert _files_with(state, "marvellous") == []
+    assert _files_with(state, asking.marker) == []
+
+
+def test_deleting_removes_the_conversation_that_codex_keeps(sim: Sim, asking: Asking) -> None:
+    told = asking.consult(opinion("A peculiar answer."))
+    until_ended(told["consultationId"])
+    state = asking.house.state
+    assert any(name.startswith("codex-home/sessions") for name in _files_with(state.root, "peculiar"))
+    token = asking.records("delete", id=told["consultationId"])["confirm"]
+    asking.records("delete", id=told["consultationId"], confirm=token)
+    # Freed pages of the database are not overwritten, and Codex's own databases are not ours to edit.
+    left = [name for name in _files_with(state.root, "peculiar") if ".sqlite" not in name]
+    assert left == []
+
+
+def until_ended(name: str) -> None:
+    end = time.monotonic() + 60.0
+    while processes_with_marker("BATON_RUN", name):
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_model_that_the_session_runs_on_is_never_asked(sim: Sim, asking: Asking) -> None:

@@ -47,6 +47,8 @@ class ThreadSettings:
     role: str | None = None
     tier: str | None = None
     """Role and tier are only noted in the route."""
+    ephemeral: bool = False
+    """Codex keeps nothing of a thread that is started so: it cannot be resumed."""
 
     def params(self, skills: tuple[str, ...] = ()) -> dict[str, Any]:
         """The parameters that start and resume have in common.

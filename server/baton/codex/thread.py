@@ -242,6 +242,8 @@ async def _open(
         with anyio.fail_after(timeout):
             params = settings.params(await _skills(server, settings))
             if resumed is None:
+                if settings.ephemeral:
+                    params |= {"ephemeral": True}
                 answered = await server.request("thread/start", params, timeout)
             else:
                 params |= {"threadId": resumed, "excludeTurns": True}

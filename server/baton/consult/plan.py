@@ -111,6 +111,11 @@ async def make_plan(
         consultation = _new(call, rules, host, workspace)
     else:
         consultation = house.ledger.consultation(call.follow_up)
+        if consultation.keeps_text and not rules.store_full_content:
+            raise NotAllowed(
+                f"the text of {call.follow_up} is kept, which consult.store_full_content = false forbids;"
+                " ask anew"
+            )
     maker = _Maker(call, session, rules, workspace, pieces, adapter_of)
     turns = tuple(maker.turn(seat, consultation) for seat in asking)
     refused = {

@@ -15,6 +15,7 @@ from baton.consult.content import Content, held_folder, work_folder
 from baton.consult.plan import candidates_of, rules_for, workspace_of
 from baton.consult.present import known_cost, listed, present, turn_shown, whole_answer
 from baton.consult.routing import Wanted, why_not
+from baton.consult.sessions import forget
 from baton.consult.strengths import shown
 from baton.contract.consult import RecordPart, RecordsAction, RecordsCall
 from baton.contract.errors import InvalidInput, NotFound
@@ -178,11 +179,16 @@ def deletion_token(consultation: ConsultationRecord, turns: list[ConsultTurnReco
 
 
 def delete(house: House, consultation_id: str) -> int:
-    """Forget a consultation, its texts and its programs' folders; bytes of artifacts freed.
+    """Forget a consultation, its texts, and what its programs keep of it in our folder; bytes freed.
 
-    What the agents' programs and providers keep themselves is theirs. Raises `NotFound`, `WrongState`.
+    Bytes are those of artifacts. What programs keep in homes of their own, and providers, is theirs. Raises
+    `NotFound`, `WrongState`.
     """
+    turns = house.ledger.consult_turns(consultation_id)
     freed = house.ledger.delete_consultation(consultation_id, house.artifacts)
+    for turn in turns:
+        if turn.session_id is not None:
+            forget(house, Runtime(turn.runtime), turn.session_id)
     for folder in (work_folder(house, consultation_id), held_folder(house, consultation_id)):
         shutil.rmtree(folder, ignore_errors=True)
     (house.state.root / "logs" / f"{consultation_id}.log").unlink(missing_ok=True)

@@ -27,5 +27,7 @@ class TurnRequest(Wire):
     has_schema: bool = False
     timeout_seconds: float
     idle_seconds: float
+    max_cost: float | None = None
+    """US dollars for this turn, where the program can hold them."""
     max_parallel: int
     """Agents at work at once on this machine, as the policy had it when this was recorded."""

@@ -179,6 +179,9 @@ class _Asking:
             web=request.web,
             session=_bounds(request, self._house),
             resume=request.resume,
+            # A program that remembers keeps the text.
+            keep_session=self._consultation.keeps_text,
+            max_cost=request.max_cost,
         )
         places = Places(self._house, scratch, raw["stdout"], raw["stderr"])
         return await ask(self._adapter_of(agent.runtime), agent, question, places), schema

@@ -13,11 +13,13 @@ from baton.consult.launch import Start, recover_consultations, start_asking
 from baton.consult.plan import Plan, make_plan
 from baton.consult.present import material_shown, present
 from baton.consult.records import Records
+from baton.consult.request import TurnRequest
 from baton.contract.consult import ConsultCall, RecordsAction, RecordsCall
 from baton.contract.errors import Busy, InvalidInput, WrongState
 from baton.contract.session import Session
 from baton.engine.blocking import blocking
 from baton.engine.house import House
+from baton.ledger.consult_records import ConsultTurnRecord
 from baton.ledger.consultations import DAY
 from baton.ledger.locks import FileLock
 
@@ -122,6 +124,7 @@ class ConsultService:
             spent = ledger.consult_spent(consultation_id=name) if plan.follows else None
             day = ledger.consult_spent(since=time.time() - DAY)
             spend.check(plan.rules.spend, len(turns), day, spent)
+            turns = [_limited(turn, spend.left(plan.rules.spend, len(turns), day, spent)) for turn in turns]
             if plan.follows:
                 ledger.continue_consultation(name, turns)
             else:
@@ -170,3 +173,8 @@ class ConsultService:
         if self._recovered_at is None or now - self._recovered_at >= every:
             self._recovered_at = now
             await blocking(recover_consultations, self.house, self._start)
+
+
+def _limited(turn: ConsultTurnRecord, cost: float | None) -> ConsultTurnRecord:
+    request = TurnRequest.model_validate(turn.request).model_copy(update={"max_cost": cost})
+    return turn.model_copy(update={"request": request.wire()})

@@ -1,6 +1,7 @@
 """The conversations that command lines keep in our state folder: where they lie, and how they are removed.
 
-Codex and Claude Code keep theirs in homes of their own; those are not ours to remove.
+Claude Code keeps its conversations in its own home; those are not ours to remove. Codex has the workers'
+home in the state folder, where `sweep` leaves the conversations alone: most are those of runs and pools.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from baton.consult.adapters.program import own_folder
 from baton.consult.adapters.protocol import Runtime
 from baton.engine.house import House
 
-OURS = (Runtime.OPENCODE, Runtime.COPILOT)
+OURS = (Runtime.OPENCODE, Runtime.COPILOT, Runtime.CODEX)
 """Runtimes whose conversations lie in the state folder."""
 
 _NAME = re.compile(r"[0-9A-Za-z_-]+")
@@ -53,7 +54,7 @@ def sweep(house: House, seconds: float) -> int:
     """Remove conversations of ours that were not used for so long; how many."""
     oldest = time.time() - seconds
     removed = 0
-    for runtime in OURS:
+    for runtime in (Runtime.OPENCODE, Runtime.COPILOT):
         for session in list(_sessions(house, runtime)):
             parts = [path for path in _parts(house, runtime, session) if path.exists()]
             if parts and max(map(_used, parts)) < oldest:
@@ -70,6 +71,8 @@ def _sessions(house: House, runtime: Runtime) -> Iterator[str]:
 
 
 def _parts(house: House, runtime: Runtime, session: str) -> list[Path]:
+    if runtime is Runtime.CODEX:
+        return list(house.state.codex_home.glob(f"sessions/*/*/*/rollout-*-{session}.jsonl"))
     if runtime is Runtime.OPENCODE:
         database = database_of(house, session)
         return [database.with_name(database.name + suffix) for suffix in _DATABASE]

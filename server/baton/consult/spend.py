@@ -31,6 +31,17 @@ def check(rules: ConsultSpend, asking: int, day: Spent, consultation: Spent | No
     _check("day", asking, day, rules.max_cost_per_day, rules.max_turns_per_day)
 
 
+def left(rules: ConsultSpend, asking: int, day: Spent, consultation: Spent | None) -> float | None:
+    """US dollars that each of `asking` more turns may cost until a ceiling is reached; None without one.
+
+    For the programs that hold such a limit themselves; for the others it is a wish.
+    """
+    spent = consultation.cost if consultation is not None else 0.0
+    ceilings = ((rules.max_cost_per_consultation, spent), (rules.max_cost_per_day, day.cost))
+    rest = [ceiling - used for ceiling, used in ceilings if ceiling]
+    return max(min(rest), 0.0) / asking if rest else None
+
+
 def _check(scope: str, asking: int, spent: Spent, cost: float, turns: int) -> None:
     if turns and spent.turns + asking > turns:
         raise SpendLimit(

@@ -130,6 +130,7 @@ def _settings(
         effort=effort,
         profile=reading_profile(machine, question, places, own),
         environment=worker_environment(places.house.env, home=own / "home", tmpdir=own / "tmp"),
+        ephemeral=not question.keep_session,
     )
 
 
@@ -194,7 +195,7 @@ def _reply(thread: WorkerThread, outcome: TurnOutcome, agent: Agent, question: Q
     reply = Reply(
         text=outcome.final_message,
         structured=structured_from(outcome.final_message) if question.answer_schema is not None else None,
-        session_id=thread.id,
+        session_id=thread.id if question.keep_session or question.resume else None,
         model=route.server_claimed or route.model,
         attested=(route.server_claimed or route.model) is not None,
         usage=outcome.usage if known else None,
