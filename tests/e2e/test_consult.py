@@ -97,16 +97,22 @@ def test_one_call_is_answered_by_the_model_asked_for(sim: Sim, asking: Asking) -
     assert request.output_schema is not None and "assumptions" in request.output_schema["required"]
 
 
-def test_folder_is_read_and_cannot_be_changed(sim: Sim, asking: Asking) -> None:
+def test_folder_is_read_and_cannot_be_changed_and_nothing_beside_it_is_seen(sim: Sim, asking: Asking) -> None:
+    beside, own = asking.folder.path.parent / "beside.txt", sim.home / "own.txt"
+    for file in (beside, own):
+        file.write_text("words of the person\n")
     before = asking.folder.contents()
     told = asking.consult(
-        shell("cat calc.py; echo changed >> calc.py; touch new.txt; cat ~/.ssh/id_rsa"),
+        shell(f"cat calc.py; cat {beside} {own}; echo changed >> calc.py; touch new.txt"),
+        shell("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'"),
         opinion("It subtracts."),
     )
     (answer,) = told["answers"]
     assert (told["state"], answer["sees"]) == ("answered", "repository")
-    seen = requests_of(sim.model, asking.marker)[-1].last_output
-    assert "return a - b" in seen and "Read-only file system" in seen
+    read, connected = requests_of(sim.model, asking.marker)[1:]
+    assert "return a - b" in read.last_output and "Read-only file system" in read.last_output
+    assert "words of the person" not in read.last_output
+    assert "PermissionError" in connected.last_output
     assert asking.folder.contents() == before
 
 

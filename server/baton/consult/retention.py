@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from baton.consult.content import remove_held
 from baton.consult.launch import recover_consultations
 from baton.consult.records import delete
+from baton.consult.sessions import sweep
 from baton.contract.errors import BatonError
 from baton.engine.house import House
 from baton.ledger.consultations import DAY
@@ -32,10 +33,13 @@ def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) 
     """
     done = Forgotten()
     moment = time.time() if at is None else at
-    before = moment - load_policy(house.codex_home, None).consult.keep_days * DAY
+    seconds = load_policy(house.codex_home, None).consult.keep_days * DAY
+    before = moment - seconds
     if not dry_run:
         recover_consultations(house)
         remove_held(house, moment)
+        # What programs keep of conversations that no record knows any more.
+        sweep(house, seconds)
     for consultation in house.ledger.consultations(-1):
         if consultation.parent is not None or consultation.ended_at is None:
             continue
