@@ -225,6 +225,45 @@ def m007_pauses(db: sqlite3.Connection) -> None:
     )
 
 
+def m008_reviews(db: sqlite3.Connection) -> None:
+    """Reviews, their findings, and what became of them."""
+    db.execute(
+        """CREATE TABLE reviews (
+            review_id TEXT PRIMARY KEY, parent TEXT, round INTEGER NOT NULL, workspace BLOB,
+            mode TEXT NOT NULL, goal TEXT NOT NULL, state TEXT NOT NULL, plan TEXT NOT NULL,
+            approval TEXT NOT NULL, token TEXT, confirmed_by TEXT, consultation_id TEXT,
+            conclusion TEXT, note TEXT,
+            created_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX reviews_created ON reviews (created_at)")
+    db.execute("CREATE INDEX reviews_consultation ON reviews (consultation_id)")
+    db.execute(
+        """CREATE TABLE review_findings (
+            review_id TEXT NOT NULL REFERENCES reviews ON DELETE CASCADE, number INTEGER NOT NULL,
+            source TEXT NOT NULL, turn INTEGER, carried TEXT, severity TEXT NOT NULL, title TEXT NOT NULL,
+            detail TEXT, path TEXT, line INTEGER, confidence TEXT NOT NULL, suggestion TEXT,
+            located TEXT NOT NULL, disposition TEXT NOT NULL, answered INTEGER NOT NULL, reason TEXT,
+            PRIMARY KEY (review_id, number)
+        ) WITHOUT ROWID"""
+    )
+    db.execute(
+        """CREATE TABLE review_dispositions (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
+            review_id TEXT NOT NULL REFERENCES reviews ON DELETE CASCADE, number INTEGER NOT NULL,
+            disposition TEXT NOT NULL, reason TEXT, source TEXT NOT NULL, at REAL NOT NULL
+        )"""
+    )
+    db.execute("CREATE INDEX review_dispositions_review ON review_dispositions (review_id)")
+    db.execute(
+        """CREATE TABLE review_reads (
+            review_id TEXT NOT NULL REFERENCES reviews ON DELETE CASCADE, turn INTEGER NOT NULL,
+            seat TEXT NOT NULL, parsed INTEGER NOT NULL, detail TEXT, rechecks TEXT NOT NULL,
+            PRIMARY KEY (review_id, turn)
+        ) WITHOUT ROWID"""
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_runs,
     m002_stream,
@@ -233,6 +272,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m005_pools,
     m006_consultations,
     m007_pauses,
+    m008_reviews,
 )
 
 

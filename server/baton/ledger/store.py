@@ -13,12 +13,13 @@ from baton.ledger.pools import Pools
 from baton.ledger.processes import Processes
 from baton.ledger.queue import Queue
 from baton.ledger.retention import Retention
+from baton.ledger.reviews import Reviews
 from baton.ledger.runs import Runs
 from baton.ledger.state import StateFolder
 from baton.ledger.stream import Stream
 
 
-class Ledger(Runs, Stream, Processes, Queue, Pauses, Retention, Pools, Consultations):
+class Ledger(Runs, Stream, Processes, Queue, Pauses, Retention, Pools, Consultations, Reviews):
     """One process's door to the ledger. Safe to use from several threads; to be closed.
 
     Any method may raise `StateUnavailable` (disk full, read-only, damaged) and, when another process writes

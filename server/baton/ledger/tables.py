@@ -27,6 +27,12 @@ from baton.ledger.records import (
     TaskRecord,
     TicketRecord,
 )
+from baton.ledger.review_records import (
+    DispositionRecord,
+    ReviewFindingRecord,
+    ReviewReadRecord,
+    ReviewRecord,
+)
 from baton.ledger.text import from_json, storable_text, to_json
 
 R = TypeVar("R", bound=Record)
@@ -193,3 +199,7 @@ CONSULT_TURNS = Table(
     frozenset({"request", "material", "answer", "usage", "notices"}),
 )
 CONSULT_ARTIFACTS = Table("consult_artifacts", ConsultArtifact, ("consultation_id", "number", "name"))
+REVIEWS = Table("reviews", ReviewRecord, ("review_id",), frozenset({"plan"}), frozenset({"workspace"}))
+REVIEW_FINDINGS = Table("review_findings", ReviewFindingRecord, ("review_id", "number"))
+REVIEW_DISPOSITIONS = Table("review_dispositions", DispositionRecord, ("entry",))
+REVIEW_READS = Table("review_reads", ReviewReadRecord, ("review_id", "turn"), frozenset({"rechecks"}))

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Strin
 from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
 from baton.contract.states import ChangeIntent
-from baton.policy.narrowing import FIXED, MAX, MIN, SUBSET, ordered
+from baton.policy.narrowing import FIXED, MAX, MIN, SUBSET, SUPERSET, ordered
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -380,6 +380,35 @@ class ConsultRules(Section):
     """Agents by name."""
 
 
+class ReviewRules(Section):
+    """Reviews by other agents, with a checkpoint before anything is sent. They need `[consult]` as well."""
+
+    enabled: Annotated[bool, ordered(True, False)]
+    """Whether work may be sent to other agents for review."""
+    reviewers: Annotated[tuple[Name, ...], _LOOSE, AfterValidator(_unique), FIXED]
+    """The agents of a standard review, of which the first that can be asked is; empty: the best score."""
+    deep_reviewers: Annotated[tuple[Name, ...], _LOOSE, AfterValidator(_unique), FIXED]
+    """The agents of a deep review; empty: the best scores, up to `max_reviewers`."""
+    max_reviewers: Annotated[Annotated[int, Field(ge=1, le=5)], MAX]
+    """Agents that one review may ask."""
+    roots: Annotated[tuple[FolderPath, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Folders that material may come from, repositories with all their data; `.` is the session's folder."""
+    max_material_bytes: Annotated[Bytes, MAX]
+    """Material of one review."""
+    checklist: Annotated[tuple[Line, ...], _LOOSE, AfterValidator(_unique), FIXED]
+    """Mistakes that every reviewer is told to look for."""
+    escalate: Annotated[tuple[Line, ...], _LOOSE, AfterValidator(_unique), SUPERSET]
+    """Patterns as in .gitignore: where a standard review touches one, the plan suggests a deep one."""
+    confirmation: Annotated[Literal["token", "person"], ordered("token", "person")]
+    """`token`: a one-time token where no person can be asked; `person`: only a person's own answer counts."""
+    secrets: Annotated[Literal["ask", "refuse"], ordered("ask", "refuse")]
+    """Code with what looks like credentials: `ask` sends it when the person agrees, `refuse` never does."""
+    max_fix_rounds: Annotated[Annotated[int, Field(ge=0, le=100)], MAX]
+    """Rechecks of one review, one after the other."""
+    max_turns: Annotated[Annotated[int, Field(ge=1, le=100)], MAX]
+    """Questions of one review put to agents, repairs and retries included."""
+
+
 class Policy(Section):
     """Baton's policy. A person's file and a project's name only the keys that they change."""
 
@@ -402,6 +431,7 @@ class Policy(Section):
     retention: Retention
     pool: PoolRules
     consult: ConsultRules
+    review: ReviewRules
     prices: Annotated[dict[Slug, Price], FIXED]
     """Prices by model; a model that is not here has an unknown cost."""
 

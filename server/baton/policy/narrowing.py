@@ -71,6 +71,7 @@ FIXED = Narrowing(Rule.FIXED)
 MAX = Narrowing(Rule.MAX)
 MIN = Narrowing(Rule.MIN)
 SUBSET = Narrowing(Rule.SUBSET)
+SUPERSET = Narrowing(Rule.SUPERSET)
 
 
 def ordered(*loosest_first: Any) -> Narrowing:
