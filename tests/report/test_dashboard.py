@@ -299,6 +299,16 @@ def test_the_evidence_of_an_earlier_attempt_can_be_seen(recorded: Recorded, brow
     assert browser.get(f"{address}?attempt=3").status_code == 404
 
 
+def test_a_record_that_cannot_be_read_says_so_in_a_line(house: House, inside: TestClient) -> None:
+    add_run(house, "r1")
+    answer = inside.get("/runs/r1/usage")  # its plan is missing
+    assert answer.status_code == 500
+    assert "cannot be read by this version of Baton: RunPlan routes: Field required" in Seen(answer.text).text
+    with house.ledger.db.transaction() as db:
+        db.execute("UPDATE runs SET state = 'dreaming'")
+    assert inside.get("/runs/r1/tasks/t0").status_code == 503
+
+
 # -- live ------------------------------------------------------------------------------------------
 
 

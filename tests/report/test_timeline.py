@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from baton.ledger.overview import EventLine
-from baton.report.timeline import Link, Phase, Timeline, read_timeline
+from baton.report.timeline import Link, Phase, Reading, Timeline, read_timeline
 from baton.report.timeline_shown import show_timeline
+from baton.report.timelines import MAX_RUNS, Timelines
 
 
 def events(
@@ -162,3 +163,44 @@ def test_further_attempts_say_which_they_were() -> None:
         (Phase.PREPARING, 1.0, "attempt 2"),
         (Phase.WORKING, 1.0, "attempt 2"),
     ]
+
+
+def test_a_timeline_that_is_read_on_is_the_same_as_one_read_at_once() -> None:
+    told = [
+        *STARTED,
+        *attempt("a", 102.0, 103.0, 106.0, 108.0),
+        *attempt("b", 108.5, 109.0, 110.0, 112.0),
+        (112.0, "run.integrating"),
+        (113.0, "integration.merged"),
+        (114.0, "run.held"),
+        (200.0, "run.integrating"),
+        (201.0, "integration.applied"),
+        (201.0, "run.done"),
+    ]
+    tasks = [("a", ()), ("b", ("a",))]
+    happened = events(*told)
+    reading = Reading(tasks)
+    for number, event in enumerate(happened, start=1):
+        reading.take(event)
+        assert reading.closed(500.0) == read_timeline(tasks, happened[:number], 500.0)
+    assert reading.closed(500.0).pauses == [(114.0, 200.0)]
+
+
+def test_a_run_that_is_looked_at_again_is_read_on_from_where_it_was_left() -> None:
+    class Pages:
+        asked: list[int] = []
+
+        def happenings(self, run_id: str, after: int) -> list[EventLine]:
+            self.asked.append(after)
+            return [event for event in happened if event.seq > after]
+
+    happened = events(*STARTED)
+    timelines = Timelines()
+    assert timelines.timeline(Pages(), "r", [("a", ())], 103.0).seconds == 3.0
+    happened += events(*STARTED, (104.0, "attempt.planned", "a", 1))[3:]
+    assert timelines.timeline(Pages(), "r", [("a", ())], 106.0).lanes["a"].segments[-1].seconds == 2.0
+    assert Pages.asked == [0, 3]
+    for number in range(MAX_RUNS):
+        timelines.timeline(Pages(), f"r{number}", [("a", ())], 106.0)
+    timelines.timeline(Pages(), "r", [("a", ())], 106.0)
+    assert Pages.asked[-1] == 0  # it had been forgotten

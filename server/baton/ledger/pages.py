@@ -86,25 +86,30 @@ class Pages(Overview):
                 found[attempt.task_id].append(attempt)
         return found
 
-    def happenings(self, run_id: str) -> list[EventLine]:
-        """All events of a run but those that its workers report."""
-        where = "run_id = ? AND kind NOT GLOB 'worker.*' AND kind <> 'check' ORDER BY seq"
-        return self._events(where, [run_id])
+    def happenings(self, run_id: str, after: int = 0) -> list[EventLine]:
+        """All events of a run from number `after` on but those of its workers.
+
+        What they carry is read only where they tell of the run itself.
+        """
+        sql = (
+            "SELECT seq, created_at, kind, task_id, attempt,"
+            " CASE WHEN kind GLOB 'run.*' THEN data END FROM events"
+            " WHERE run_id = ? AND seq > ? AND kind NOT GLOB 'worker.*' AND kind <> 'check' ORDER BY seq"
+        )
+        return [
+            EventLine(run_id, seq, at, kind, task_id, attempt, json.loads(data) if data else {})
+            for seq, at, kind, task_id, attempt, data in self.db.read(sql, [run_id, after])
+        ]
 
     def events_page(self, run_id: str, after: int, limit: int, task_id: str | None = None) -> list[EventLine]:
         """Events of a run, or of one of its tasks, with a number greater than `after`, oldest first."""
-        if task_id is None:
-            return self.events(run_id, after, limit)
-        where = "run_id = ? AND task_id = ? AND seq > ? ORDER BY seq LIMIT ?"
-        return self._events(where, [run_id, task_id, after, limit])
+        return self._events("seq > ? ORDER BY seq LIMIT ?", [after, limit], run_id, task_id)
 
     def events_before(
         self, run_id: str, before: int, limit: int, task_id: str | None = None
     ) -> list[EventLine]:
         """The last events with a number less than `before`, oldest first."""
-        own, values = ("", [run_id]) if task_id is None else (" AND task_id = ?", [run_id, task_id])
-        where = f"run_id = ?{own} AND seq < ? ORDER BY seq DESC LIMIT ?"
-        return self._events(where, [*values, before, limit])[::-1]
+        return self._events("seq < ? ORDER BY seq DESC LIMIT ?", [before, limit], run_id, task_id)[::-1]
 
     def spent(self, run_id: str) -> list[Spent]:
         """Tokens of all attempts of a run, by model."""

@@ -18,8 +18,8 @@ from baton.ledger.pages import Pages, Spent
 from baton.policy.load import load_policy
 from baton.policy.model import Price
 from baton.report.graph import Graph, lay_out
-from baton.report.timeline import Timeline, read_timeline
 from baton.report.timeline_shown import TimelineShown, show_timeline
+from baton.report.timelines import Timelines
 from baton.simulate.home import PROVIDER
 
 
@@ -115,9 +115,15 @@ def run_head(house: House, pages: Pages, run_id: str, now: float) -> RunHead:
 
 
 def show_run(
-    house: House, pages: Pages, run_id: str, now: float, offset: int = 0, limit: int = -1
+    house: House,
+    pages: Pages,
+    run_id: str,
+    now: float,
+    offset: int = 0,
+    limit: int = -1,
+    timelines: Timelines | None = None,
 ) -> RunShown:
-    """A run with a page of its tasks. Raises `NotFound`."""
+    """A run with a page of its tasks. Who shows runs again and again keeps `timelines`. Raises `NotFound`."""
     head = run_head(house, pages, run_id, now)
     lines = pages.tasks(run_id, offset, limit)
     attempts = pages.attempts_of(run_id, [line.task_id for line in lines])
@@ -127,7 +133,8 @@ def show_run(
         seconds = max(0.0, (line.ended_at or now) - tries[0].started_at) if tries else None
         rows.append(TaskNow(line, tries, pages.last_event(run_id, line.task_id), seconds))
     depends = pages.dependencies(run_id)
-    timeline = _timeline(pages, head, depends, now)
+    until = _until(pages, head, now)
+    timeline = (timelines or Timelines()).timeline(pages, run_id, depends, until)
     prices = prices_of(house)
     spent = [SpentShown(one, cost_of(one, prices)) for one in pages.spent(run_id)]
     totals = [one.spent.total_tokens for one in spent if one.spent.total_tokens is not None]
@@ -147,14 +154,11 @@ def show_run(
     )
 
 
-def _timeline(
-    pages: Pages, head: RunHead, depends: Sequence[tuple[str, Sequence[str]]], now: float
-) -> Timeline:
-    events = pages.happenings(head.line.run_id)
-    # Of a run that has lost its process nothing is known after its last sign of life.
-    last = pages.last_event(head.line.run_id)
-    until = last.at if head.is_lost and last is not None else now
-    return read_timeline(depends, events, until)
+def _until(pages: Pages, head: RunHead, now: float) -> float:
+    """When what still goes on in the record came to its end, as far as is known."""
+    if head.is_lost and (last := pages.last_event(head.line.run_id)) is not None:
+        return last.at  # nothing is known after the last sign of life
+    return head.line.ended_at or now
 
 
 def cost_of(spent: Spent, prices: Mapping[str, Price]) -> float | None:

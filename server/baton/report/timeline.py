@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from baton.contract.states import RunState, TaskState
@@ -119,7 +119,7 @@ def read_timeline(
 
     `tasks` are ids with what each depends on. What still goes on ends at `until`.
     """
-    reading = _Reading({task_id: Lane(task_id, depends) for task_id, depends in tasks})
+    reading = Reading(tasks)
     for event in events:
         reading.take(event)
     return reading.closed(until)
@@ -152,11 +152,14 @@ class _Open:
     detail: str = ""
 
 
-class _Reading:
-    """The events so far."""
+class Reading:
+    """A run's events so far; more can be taken, also after a timeline has been made."""
 
-    def __init__(self, lanes: dict[str, Lane]) -> None:
-        self.lanes = lanes
+    def __init__(self, tasks: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """`tasks` are ids with what each depends on."""
+        self.lanes = lanes = {task_id: Lane(task_id, depends) for task_id, depends in tasks}
+        self.seq = 0
+        """The number of the last event."""
         self.after: dict[str, list[Lane]] = {}
         """The lanes that wait for each."""
         for lane in lanes.values():
@@ -174,6 +177,7 @@ class _Reading:
         self.has_base = False
 
     def take(self, event: EventLine) -> None:
+        """Take the next event."""
         if self.began is None:
             self._begin(event.at)
         if event.kind in _RUN_RESTING:
@@ -191,21 +195,19 @@ class _Reading:
             self._run_phase(_RUN_NEXT[event.kind], event.at)
         elif event.task_id in self.lanes:
             self._task(self.lanes[event.task_id], event)
-        self.last = event.at
+        self.last, self.seq = event.at, event.seq
 
     def closed(self, until: float) -> Timeline:
+        """The timeline as it is; what still goes on ends at `until`."""
         end = until if self.rested is None else self.rested
-        for task_id, now in list(self.open.items()):
-            self._close(self.lanes[task_id].segments, now, end, goes_on=True)
+        lanes = {task_id: replace(lane, segments=[*lane.segments]) for task_id, lane in self.lanes.items()}
+        run = [*self.run]
+        for task_id, now in self.open.items():
+            self._close(lanes[task_id].segments, now, end, goes_on=True)
         if self.run_open is not None:
-            self._close(self.run, self.run_open, end, goes_on=True)
-        return Timeline(
-            begin=end if self.began is None else self.began,
-            end=end,
-            lanes=self.lanes,
-            run=self.run,
-            pauses=self.pauses,
-        )
+            self._close(run, self.run_open, end, goes_on=True)
+        began = end if self.began is None else self.began
+        return Timeline(begin=began, end=end, lanes=lanes, run=run, pauses=[*self.pauses])
 
     def _begin(self, at: float) -> None:
         self.began = at

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -21,6 +23,7 @@ from baton.report.dashboard.keys import Keys
 from baton.report.dashboard.live import consultations_mark, news, pools_mark, run_mark, runs_mark
 from baton.report.dashboard.query import Query
 from baton.report.templating import render, source
+from baton.report.timelines import Timelines
 
 MAX_STREAMS = 40
 
@@ -45,14 +48,19 @@ PAGES: dict[str, Page] = {
 
 def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] = lambda: False) -> ASGIApp:
     """The application for one house, guarded. `stopping` ends what would go on for ever."""
-    routes = [Route(path, _shows(house, page)) for path, page in PAGES.items()]
+    remembering = {"/runs/{run_id}": partial(run_pages.run, timelines=Timelines())}
+    routes = [Route(path, _shows(house, page)) for path, page in (PAGES | remembering).items()]
     routes += [
         Route("/runs/{run_id}/report.html", _report(house)),
         Route("/live", _live(house, stopping)),
         Route(ENTER, _enter(keys)),
         Route("/static/{name}", _static),
     ]
-    handlers: dict[Any, Any] = {HTTPException: _http_error, BatonError: _baton_error}
+    handlers: dict[Any, Any] = {
+        HTTPException: _http_error,
+        BatonError: _baton_error,
+        ValidationError: _damaged,
+    }
     return Guard(Starlette(routes=routes, exception_handlers=handlers), keys, port)
 
 
@@ -143,6 +151,16 @@ async def _baton_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, BatonError)
     status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, InvalidInput) else 503
     return _page(request, "dashboard/message.html", status, title="Not here", message=error.message)
+
+
+async def _damaged(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ValidationError)
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = (
+        f"The record of this cannot be read by this version of Baton: {error.title} {where}: {first['msg']}"
+    )
+    return _page(request, "dashboard/message.html", 500, title="Not readable", message=message)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

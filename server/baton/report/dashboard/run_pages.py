@@ -17,6 +17,7 @@ from baton.report.excerpt import decoded
 from baton.report.links import DashboardLinks
 from baton.report.page import read_report, render_report, supervisors_shown, task_reader
 from baton.report.run_shown import run_head, run_heads, show_run
+from baton.report.timelines import Timelines
 from baton.report.visible import one_line
 
 RUNS, TASKS, EVENTS = 40, 40, 200
@@ -60,11 +61,11 @@ def runs(house: House, query: Query) -> Shown:
     }
 
 
-def run(house: House, query: Query) -> Shown:
+def run(house: House, query: Query, timelines: Timelines | None = None) -> Shown:
     """One run with a page of its tasks."""
     pages, now, run_id = Pages(house.ledger.db), time.time(), query.path["run_id"]
     tasks = pager(query, pages.task_count(run_id), TASKS)
-    shown = show_run(house, pages, run_id, now, tasks.offset, TASKS)
+    shown = show_run(house, pages, run_id, now, tasks.offset, TASKS, timelines)
     record = house.ledger.run(run_id)
     reader = task_reader(house, record)
     only = None
