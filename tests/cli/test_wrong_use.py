@@ -61,3 +61,28 @@ def test_folder_that_is_gone_is_one_line(run: Run, test_root: Path) -> None:
         os.chdir(before)
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("baton: No such file or directory")
+
+
+def test_foreign_names_in_errors_and_faults_do_nothing_to_a_terminal(run: Run, test_root: Path) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\u202e"
+    project = test_root / "folder" / ".codex"
+    project.mkdir()
+    (project / "baton.toml").write_text('"\\u001b[2J\\u202e" = 1\n')
+    for arguments in (
+        (hostile,),
+        ("runs", "show", hostile),
+        ("activity", hostile),
+        ("runs", "list", "--since", hostile),
+        ("runs", "list", "--state", hostile),
+        ("policy", "check"),
+        ("policy", "show"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code != 0, arguments
+        assert all(char.isprintable() or char == "\n" for char in done.stdout + done.stderr), arguments
+        assert "\\x1b" in done.stdout + done.stderr, arguments
+
+
+def test_a_name_that_is_not_utf8_is_shown_by_its_bytes(run: Run) -> None:
+    done = run("runs", "show", os.fsdecode(b"r\xff"))
+    assert (done.exit_code, done.stderr) == (1, "baton: no run 'r\\udcff'; `baton runs list` lists the runs\n")

@@ -231,8 +231,9 @@ def test_older_schema_is_brought_up_and_keeps_its_runs(
         connection.execute(f"PRAGMA user_version = {number}")
     if version:
         connection.execute(
-            "INSERT INTO runs VALUES ('rold22222', x'2f', 'k', 'done', 'parallel', 'auto', 0, '{}', '{}',"
-            " '{}', '', NULL, NULL, NULL, NULL, 1, 1, 1)"
+            "INSERT INTO runs (run_id, workspace, repo_key, state, mode, integrate, background, session,"
+            " policy, options, program, created_at, updated_at, ended_at)"
+            " VALUES ('rold22222', x'2f', 'k', 'done', 'parallel', 'auto', 0, '{}', '{}', '{}', '', 1, 1, 1)"
         )
     connection.commit()
     connection.close()
@@ -279,17 +280,23 @@ def test_damaged_database_is_set_aside_and_said_once(
         ledger.create_run(a_run(), [])
 
 
-def test_damage_that_shows_only_later_is_set_aside_by_the_next_opening(state: StateFolder) -> None:
+@pytest.mark.parametrize("garbage", [b"\xa5", b"x", b"\0"])
+def test_damage_that_shows_only_later_is_set_aside_by_the_next_opening(
+    garbage: bytes, state: StateFolder
+) -> None:
     with Ledger.open(state) as ledger:
         ledger.create_run(a_run(), [])
         for _ in range(50):
             ledger.append_event(RUN, "item", data={"text": "x" * 3000})
     size = state.database.stat().st_size
+    # The events were written last: what is in front of them, the schema too, stays sound.
+    sound = size - 10 * 4096
     with state.database.open("r+b") as file:
-        file.seek(20 * 4096)
-        file.write(b"\xa5" * (size - 20 * 4096))
-    with Ledger.open(state) as ledger, pytest.raises(StateUnavailable, match="is damaged"):
+        file.seek(sound)
+        file.write(garbage * (size - sound))
+    with Ledger.open(state) as ledger, pytest.raises(StateUnavailable, match="is damaged") as told:
         ledger.events(RUN)
+    assert len(str(told.value)) < 400
     with pytest.raises(StateUnavailable, match="is kept as"):
         Ledger.open(state)
     Ledger.open(state).close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
+from baton.cli.shown import echo_json, many_lines
 from baton.install import surroundings
 from baton.install.overview import agents_in
 from baton.install.places import Places
@@ -28,12 +28,12 @@ def agents(project: Path | None, as_json: bool) -> None:
     presets = Package(bundle_root()).presets(places, codex.models if codex else None)
     found = agents_in(places, project, presets, codex.models if codex else None)
     if as_json:
-        click.echo(json.dumps([agent.wire() for agent in found], ensure_ascii=False))
+        echo_json([agent.wire() for agent in found])
         return
     for agent in found:
         route = f"{agent.model or 'the session’s model'} {agent.effort or ''}".strip()
-        click.echo(f"{agent.name:<22} {route:<28} {agent.state:<12} {agent.file}")
+        click.echo(many_lines(f"{agent.name:<22} {route:<28} {agent.state:<12} {agent.file}"))
     if not found:
         click.echo(f"no agents in {places.home / 'agents'}; `baton install` puts Baton's there")
     if why is not None:
-        click.echo(f"models were not looked up: {why}")
+        click.echo(many_lines(f"models were not looked up: {why}"))

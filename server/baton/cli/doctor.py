@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from baton.cli.shown import echo_json, many_lines
 from baton.contract.errors import BatonError, InvalidInput
 from baton.install.check_files import worst
 from baton.install.doctor import Doctor
@@ -59,7 +59,7 @@ def doctor(
     failed = worst(findings) is Grade.FAILURE
     if as_json:
         data = {"ok": not failed, "findings": [finding.wire() for finding in findings], "fixed": repaired}
-        click.echo(json.dumps({**data, **({"live": outcome} if live else {})}, ensure_ascii=False))
+        echo_json({**data, **({"live": outcome} if live else {})})
     ctx.exit(1 if failed else 0)
 
 
@@ -86,6 +86,6 @@ def _repair(findings: list[Finding]) -> list[str]:
 
 
 def _tell(finding: Finding) -> None:
-    click.echo(f"{_SIGNS[finding.grade]}  {finding.check}: {finding.message}")
+    click.echo(many_lines(f"{_SIGNS[finding.grade]}  {finding.check}: {finding.message}"))
     if finding.fix and finding.grade is not Grade.OK:
-        click.echo(f"      -> {finding.fix}")
+        click.echo(many_lines(f"      -> {finding.fix}"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from baton.cli.shown import echo_json, many_lines
 from baton.consult.retention import forget_old
 from baton.engine.collect import Collected, collect
 from baton.engine.house import House
@@ -43,7 +43,7 @@ def gc(dry_run: bool, days: float | None, as_json: bool) -> None:
     if pools:
         done.swept["pools"] = len(pools)
     if as_json:
-        click.echo(json.dumps(_wire(done), ensure_ascii=False))
+        echo_json(_wire(done))
         return
     _tell(done)
 
@@ -51,13 +51,13 @@ def gc(dry_run: bool, days: float | None, as_json: bool) -> None:
 def _tell(done: Collected) -> None:
     verb = "would remove" if done.dry_run else "removed"
     for decided in done.removed:
-        click.echo(f"{verb} {decided.run.run_id}  {decided.run.state:<11}  {decided.why}")
+        click.echo(many_lines(f"{verb} {decided.run.run_id}  {decided.run.state:<11}  {decided.why}"))
     for kind, count in sorted(done.swept.items()):
         click.echo(f"{verb} {count} {kind}")
     for decided in done.kept:
-        click.echo(f"kept {decided.run.run_id}  {decided.run.state:<11}  {decided.why}")
+        click.echo(many_lines(f"kept {decided.run.run_id}  {decided.run.state:<11}  {decided.why}"))
     for fault in done.faults:
-        click.echo(f"not removed: {fault}")
+        click.echo(many_lines(f"not removed: {fault}"))
     click.echo(
         f"{len(done.removed)} runs {'would go' if done.dry_run else 'removed'}, {len(done.kept)} kept,"
         f" {done.freed_bytes / 2**20:.1f} MiB of results"

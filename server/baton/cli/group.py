@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from baton.cli.shown import many_lines
 from baton.contract.errors import BatonError, InvalidInput
 
 
@@ -71,7 +72,7 @@ class Program(Group):
             context = getattr(error, "ctx", None)
             where = context.command_path if context else "baton"
             message = " ".join(error.format_message().split()).removesuffix(".")
-            click.echo(f"baton: {message}; see `{where} --help`", err=True)
+            click.echo(many_lines(f"baton: {message}; see `{where} --help`"), err=True)
             status = error.exit_code
         except click.Abort:
             click.echo("baton: interrupted", err=True)
@@ -83,7 +84,7 @@ class Program(Group):
         try:
             return super().invoke(ctx)
         except BatonError as error:
-            click.echo(f"baton: {error.message}", err=True)
+            click.echo(many_lines(f"baton: {error.message}"), err=True)
             ctx.exit(2 if isinstance(error, InvalidInput) else 1)
         except BrokenPipeError:
             # The reader of our output has gone; that is its right.
@@ -92,5 +93,5 @@ class Program(Group):
         except OSError as error:
             # The machine refuses something: a full disk, a folder that went away.
             place = f": {error.filename}" if error.filename else ""
-            click.echo(f"baton: {error.strerror or error}{place}", err=True)
+            click.echo(many_lines(f"baton: {error.strerror or error}{place}"), err=True)
             ctx.exit(1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
+from baton.cli.shown import echo_json
 from baton.contract.errors import InvalidInput
 from baton.install import surroundings
 from baton.install.installer import Installer, Wish
@@ -121,7 +121,7 @@ def _remove_plugin(places: Places, env: dict[str, str]) -> None:
 
 def _tell(report: Report, what: str, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(report.wire(), ensure_ascii=False))
+        echo_json(report.wire())
         return
     for line in report.files:
         # The many files of the program are counted, the person's named.

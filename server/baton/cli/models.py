@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from baton.cli.shown import echo_json, many_lines
 from baton.contract.catalogue import ModelEntry
 from baton.engine.house import House
 from baton.engine.models import Models, installed_models, usable, worker_efforts
@@ -32,7 +32,7 @@ def models(ctx: click.Context, project: Path | None, as_json: bool) -> None:
     with House.open() as house:
         found = anyio.run(installed_models, house, (project or Path.cwd()).absolute())
     if as_json:
-        click.echo(json.dumps(_wire(found), ensure_ascii=False))
+        echo_json(_wire(found))
     else:
         _tell(found)
     ctx.exit(1 if any(tier.model is None for tier in found.tiers) else 0)
@@ -53,7 +53,7 @@ def _tell(found: Models) -> None:
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(many_lines(line.rstrip()))
     for tier in found.tiers:
         if tier.note:
             click.echo(f"{tier.name}: {tier.note}" if tier.model else tier.note)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from baton.cli.group import Group
+from baton.cli.shown import echo_json, many_lines
 from baton.policy.check import policy_faults
 from baton.policy.layer import Origin
 from baton.policy.load import load_layers, person_home
@@ -38,14 +38,14 @@ def show(project: Path | None, as_json: bool) -> None:
             {"key": key, "value": value, "layer": origin.layer.value, "file": str(origin.file)}
             for key, value, origin in values
         ]
-        click.echo(json.dumps(listed, ensure_ascii=False))
+        echo_json(listed)
         return
     files = dict.fromkeys(origin for _, _, origin in values)
     for origin in files:
-        click.echo(f"{origin.layer:<8} {origin.file}")
+        click.echo(many_lines(f"{origin.layer:<8} {origin.file}"))
     click.echo()
     for key, value, origin in values:
-        click.echo(_line(key, value, origin))
+        click.echo(many_lines(_line(key, value, origin)))
 
 
 @policy.command()
@@ -55,7 +55,7 @@ def check(ctx: click.Context, project: Path | None) -> None:
     """Tell every fault of the policy in force, each in one line; exit status 1 when there is any."""
     faults = policy_faults(person_home(), _folder(project))
     for fault in faults:
-        click.echo(fault)
+        click.echo(many_lines(fault))
     ctx.exit(1 if faults else 0)
 
 

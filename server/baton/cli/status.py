@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 import click
 
 from baton import __version__
+from baton.cli.shown import echo_json
 from baton.engine.house import House
 from baton.install.overview import overview
 from baton.install.places import Places
@@ -37,7 +37,7 @@ def status(as_json: bool) -> None:
             "runs": {"working": working, "waitingForYou": waiting},
         }
     if as_json:
-        click.echo(json.dumps(data, ensure_ascii=False))
+        echo_json(data)
         return
     click.echo(f"program    baton {data['program']} ({data['environment'] or 'a development environment'})")
     _tell_installed(found)

@@ -24,6 +24,7 @@ from baton.ledger.faults import said_in_one_line
 from baton.ledger.locks import FileLock
 from baton.ledger.opening import connect, make_ready
 from baton.ledger.state import StateFolder
+from baton.ledger.text import storable_text
 
 POLL_SECONDS = 0.025
 
@@ -82,7 +83,11 @@ class Database:
             self._keep_log_short()
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        """All rows of one query over committed data; inside `transaction`, over what it did so far too."""
+        """All rows of one query over committed data; inside `transaction`, over what it did so far too.
+
+        Texts among the values may hold anything: what no text in the database can be finds nothing.
+        """
+        values = [storable_text(value) if isinstance(value, str) else value for value in values]
         if self._depth and self._writing_thread == threading.get_ident():
             with said_in_one_line(self.state.database):
                 return self._writer.execute(sql, values).fetchall()

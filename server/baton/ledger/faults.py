@@ -11,10 +11,15 @@ from baton.contract.errors import BatonError, Busy, StateUnavailable
 
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
+UNDECODABLE = "Could not decode to UTF-8"
+"""How Python's module begins to say that a text is none. Nothing but UTF-8 is ever stored: see `text.py`."""
+
+MAX_REASON = 120
+
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether the error says that the file's content is broken, not that it cannot be reached."""
-    return _primary_code(error) in DAMAGE
+    return _primary_code(error) in DAMAGE or str(error).startswith(UNDECODABLE)
 
 
 def mark_of_damage(database: Path) -> Path:
@@ -46,9 +51,10 @@ def as_baton_error(error: sqlite3.Error, database: Path) -> BatonError | None:
         return StateUnavailable(f"the state folder {folder} cannot be written ({error}); make it writable")
     if code == sqlite3.SQLITE_IOERR:
         return StateUnavailable(f"the disk of the state folder {folder} reports an error ({error})")
-    if code in DAMAGE:
+    if is_damage(error):
         _leave_mark(database)
-        return StateUnavailable(f"the database {database} is damaged ({error}); the next start examines it")
+        why = ascii(str(error)[:MAX_REASON])[1:-1]
+        return StateUnavailable(f"the database {database} is damaged ({why}); the next start examines it")
     return None
 
 
