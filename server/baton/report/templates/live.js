@@ -59,10 +59,24 @@
     }
   }
 
-  const news = new EventSource("/live?of=" + encodeURIComponent(topic));
-  let lost = false;
-  news.onopen = () => { say("live", "live"); if (lost) refresh(); lost = false; };
-  news.onerror = () => { lost = true; say("lost", "the dashboard does not answer"); };
-  news.addEventListener("changed", refresh);
-  addEventListener("pagehide", () => news.close());
+  // A browser keeps few connections to one place: only pages that are seen have one.
+  let news = null, missed = false;
+
+  function listen() {
+    news = new EventSource("/live?of=" + encodeURIComponent(topic));
+    news.onopen = () => { say("live", "live"); if (missed) refresh(); missed = false; };
+    news.onerror = () => { missed = true; say("lost", "the dashboard does not answer"); };
+    news.addEventListener("changed", refresh);
+  }
+
+  function rest() {
+    if (news) news.close();
+    news = null;
+    missed = true;
+  }
+
+  document.addEventListener("visibilitychange", () => { if (document.hidden) rest(); else if (!news) listen(); });
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", (event) => { if (event.persisted && !news) listen(); });
+  if (!document.hidden) listen();
 })();
