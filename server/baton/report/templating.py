@@ -9,8 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from baton.report import amounts
+from baton.report.marked import marked, marked_words
 from baton.report.tones import spoken, tone
-from baton.report.visible import LINES, marked, marked_words, visible
+from baton.report.visible import LINES, visible
 
 
 def render(name: str, **context: Any) -> str:
