@@ -36,68 +36,75 @@ def gather(
     roots: Sequence[str],
     may_read: MayRead,
     most: int,
+    keys: tuple[str, str, str] = ("consult.context_roots", "consult.max_context_bytes", "contextPaths"),
 ) -> list[Piece]:
     """The material of a question, at most `most` bytes.
 
     Paths are relative to the workspace, or absolute. A file must lie in one of the roots, links resolved; the
-    label is its path below that root, so that nothing else of the machine's folders is told. Raises
+    label is its path below that root, so that nothing else of the machine's folders is told. `keys` are the
+    policy's keys of both bounds, and the argument, as errors name them. Raises
     `NotAllowed` for what may not be sent, `InvalidInput` for what is no text or too much.
     """
     pieces = [Piece("context", context)] if context else []
     room = most - sum(len(piece.text.encode("utf-8", "replace")) for piece in pieces)
     if room < 0:
-        raise InvalidInput(f"context: larger than {most} bytes (consult.max_context_bytes)")
-    allowed = _roots(roots, workspace) if paths else []
+        raise InvalidInput(f"context: larger than {most} bytes ({keys[1]})")
+    allowed = _roots(roots, workspace, keys[0]) if paths else []
     for path in paths:
-        piece, size = _file(path, workspace, allowed, may_read, room)
+        piece, size = _file(path, workspace, allowed, may_read, room, keys)
         room -= size
         pieces.append(piece)
     return pieces
 
 
-def _roots(roots: Sequence[str], workspace: Path | None) -> list[Path]:
+def _roots(roots: Sequence[str], workspace: Path | None, key: str) -> list[Path]:
     found = []
     for root in roots:
         path = workspace if root == "." else Path(root).expanduser()
         if path is None:
             continue
         if not path.is_absolute():
-            raise InvalidInput(f"consult.context_roots: {root!r} is neither absolute nor '.'")
+            raise InvalidInput(f"{key}: {root!r} is neither absolute nor '.'")
         if path.is_dir():
             found.append(Path(os.path.realpath(path)))
     return found
 
 
 def _file(
-    path: str, workspace: Path | None, roots: Sequence[Path], may_read: MayRead, room: int
+    path: str,
+    workspace: Path | None,
+    roots: Sequence[Path],
+    may_read: MayRead,
+    room: int,
+    keys: tuple[str, str, str],
 ) -> tuple[Piece, int]:
     given = Path(path).expanduser()
     if not given.is_absolute():
         if workspace is None:
             raise InvalidInput(
-                f"contextPaths: {path!r} is relative, and the session has no folder; use workspace"
+                f"{keys[2]}: {path!r} is relative, and the session has no folder; use workspace"
             )
         given = workspace / given
     real = Path(os.path.realpath(given))
     root = next((one for one in roots if real.is_relative_to(one) and real != one), None)
     if root is None:
-        raise NotAllowed(f"contextPaths: {path!r} is in none of the folders of consult.context_roots")
+        raise NotAllowed(f"{keys[2]}: {path!r} is in none of the folders of {keys[0]}")
     below = real.relative_to(root)
     if ".git" in below.parts:
-        raise NotAllowed(f"contextPaths: {path!r} belongs to git, not to the project")
+        raise NotAllowed(f"{keys[2]}: {path!r} belongs to git, not to the project")
     if not may_read(real):
-        raise NotAllowed(f"contextPaths: {path!r} may not be read in this session")
-    data = _read(root, below, path, room)
+        raise NotAllowed(f"{keys[2]}: {path!r} may not be read in this session")
+    data = _read(root, below, path, room, keys)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
     if (data and not text) or "\0" in text:
-        raise InvalidInput(f"contextPaths: {path!r} is not text (UTF-8)")
+        raise InvalidInput(f"{keys[2]}: {path!r} is not text (UTF-8)")
     return Piece(below.as_posix(), text), len(data)
 
 
-def _read(root: Path, below: Path, shown: str, room: int) -> bytes:
+def _read(root: Path, below: Path, shown: str, room: int, keys: tuple[str, str, str]) -> bytes:
     """Its content, reached step by step: a link put in the way since it was resolved leads nowhere."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -105,14 +112,12 @@ def _read(root: Path, below: Path, shown: str, room: int) -> bytes:
             handle = os.open(below.name, flags, dir_fd=folder)
             with os.fdopen(handle, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    raise InvalidInput(f"contextPaths: {shown!r} is not a file; name files")
+                    raise InvalidInput(f"{keys[2]}: {shown!r} is not a file; name files")
                 data = stream.read(max(room, 0) + 1)
     except IsADirectoryError:
-        raise InvalidInput(f"contextPaths: {shown!r} is not a file; name files") from None
+        raise InvalidInput(f"{keys[2]}: {shown!r} is not a file; name files") from None
     except OSError as error:
-        raise InvalidInput(f"contextPaths: {shown!r} cannot be read: {error.strerror}") from None
+        raise InvalidInput(f"{keys[2]}: {shown!r} cannot be read: {error.strerror}") from None
     if len(data) > room:
-        raise InvalidInput(
-            f"contextPaths: with {shown!r} the material is larger than consult.max_context_bytes allows"
-        )
+        raise InvalidInput(f"{keys[2]}: with {shown!r} the material is larger than {keys[1]} allows")
     return data

@@ -1,0 +1,1 @@
+"""Reviews of work by other agents, with a checkpoint before anything is sent."""
