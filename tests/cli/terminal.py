@@ -72,9 +72,9 @@ class Terminal:
         self.tmux("resize-window", "-t", "t", "-x", str(columns), "-y", str(rows))
 
     def status(self) -> int | None:
-        """The exit status of the program; None while it runs."""
+        """The exit status of the program; None while it runs, or is not yet known to have ended how."""
         told = self.tmux("display-message", "-p", "-t", "t", "#{pane_dead} #{pane_dead_status}").split()
-        return int(told[1]) if told[0] == "1" else None
+        return int(told[1]) if len(told) == 2 else None
 
     def cursor_is_shown(self) -> bool:
         """Whether the program, once it has ended, left the cursor visible."""
