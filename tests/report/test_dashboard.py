@@ -309,6 +309,19 @@ def test_a_record_that_cannot_be_read_says_so_in_a_line(house: House, inside: Te
     assert inside.get("/runs/r1/tasks/t0").status_code == 503
 
 
+@pytest.mark.codex
+def test_a_diff_can_be_read_from_any_line_on(recorded: Recorded, browser: TestClient) -> None:
+    address = f"/runs/{recorded.story}/tasks/stock/diff?attempt=2"
+    whole = Seen(browser.get(address).text).text
+    assert "shop/stock.py" in whole
+    assert "− return stock" in whole
+    later = Seen(browser.get(f"{address}&line=7").text).text
+    assert "From line 7 of 8." in later
+    assert "+ return stock + sold" in later
+    assert "− return stock" not in later
+    assert browser.get(f"/runs/{recorded.story}/tasks/stock/diff?attempt=9").status_code == 404
+
+
 # -- live ------------------------------------------------------------------------------------------
 
 

@@ -49,11 +49,16 @@ def _head(report: Report) -> Iterator[Text]:
     yield Text(f"  {one_line(line.workspace)}")
     counts = ", ".join(f"{number} {spoken(word)}" for word, number in head.verdicts.items())
     yield Text(f"  {many(head.tasks, 'task')}: {counts}")
-    yield Text(f"  {moment(line.created_at)}, took {took(report.run.timeline.seconds)}")
+    yield Text(f"  {moment(line.created_at)}, took {took(_seconds(report))}")
     if head.is_lost:
         yield Text("  its process is gone: the next session, or `baton runs list`, takes it up", "red")
     if line.note:
         yield Text(f"  {one_line(line.note)}", "yellow")
+
+
+def _seconds(report: Report) -> float:
+    timeline = report.run.timeline
+    return timeline.seconds if timeline.known else report.run.head.seconds
 
 
 def _time(report: Report) -> Iterator[Text]:

@@ -72,6 +72,8 @@ class Went:
 
 @dataclass(frozen=True)
 class TimelineShown:
+    known: bool
+    """Whether anything is on record of when the run did what."""
     lanes: Sequence[LaneShown]
     run: Sequence[Bar]
     run_told: str
@@ -95,6 +97,7 @@ def show_timeline(timeline: Timeline, shown: Iterable[str]) -> TimelineShown:
     colours |= {bar.colour for bar in scale.bars(timeline.run)}
     chain = timeline.chain()
     return TimelineShown(
+        known=bool(timeline.run),
         lanes=[LaneShown(lane.task_id, scale.bars(lane.segments), _told(lane)) for lane in lanes],
         run=scale.bars(timeline.run),
         run_told=_run_told(timeline.run),
