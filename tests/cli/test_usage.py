@@ -139,6 +139,21 @@ def test_a_supervisor_of_two_runs_at_once_is_counted_once(ledger: Ledger, run: R
     assert [(row["name"], row["count"]) for row in rows["byRepository"]] == [("/home/person/one", 1)]
 
 
+def test_prices_that_cannot_be_read_are_said_and_not_taken_for_none(
+    ledger: Ledger, run: Run, own_home: Path
+) -> None:
+    _delegated(ledger, RUN)
+    policy = own_home / ".codex" / "baton"
+    policy.mkdir()
+    (policy / "policy.toml").write_text("[prices\n")
+    done = run("usage")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("costs are unknown: ") and "policy.toml" in done.stderr
+    found = json.loads(run("usage", "--json").stdout)
+    assert "policy.toml" in found["pricesFault"]
+    assert found["workers"]["total"]["usage"]["totalTokens"] == 2_500_000
+
+
 def test_spans_that_meet_become_one() -> None:
     assert merged([(5, 6), (1, 3), (2, 4), (4, 4.5)]) == [(1, 4.5), (5, 6)]
     assert merged([]) == []

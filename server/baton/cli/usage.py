@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from baton.cli.amounts import tokens
-from baton.cli.shown import echo_json, one_line
+from baton.cli.shown import echo_json, many_lines, one_line
 from baton.engine.house import House
 from baton.engine.spending_over_time import spending
 
@@ -41,6 +41,8 @@ def usage(days: float, as_json: bool) -> None:
         return
     for line in _lines(found, days):
         click.echo(line)
+    if found["pricesFault"] is not None:
+        click.echo(many_lines(f"costs are unknown: {found['pricesFault']}"), err=True)
 
 
 def _lines(found: Mapping[str, Any], days: float) -> Iterator[str]:

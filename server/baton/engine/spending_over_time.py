@@ -63,7 +63,7 @@ class Group:
 def spending(house: House, since: float, now: float) -> dict[str, Any]:
     """Everything spent by work begun at `since` or later, for programs; what is unknown is null."""
     overview = Overview(house.ledger.db)
-    prices = _prices(house)
+    prices, fault = _prices(house)
     spent = priced(overview.attempts_since(since), prices)
     pools = [(model, Usage.model_validate(usage)) for model, usage in overview.pool_attempts_since(since)]
     sessions = _sessions(house, overview, since, now)
@@ -76,6 +76,7 @@ def spending(house: House, since: float, now: float) -> dict[str, Any]:
     total = workers(spent, lambda one: None)
     return {
         "since": since,
+        "pricesFault": fault,
         "workers": {
             "total": _wire(total[0]) if total else None,
             **{key: [_wire(group) for group in workers(spent, name)] for key, name in names.items()},
@@ -200,8 +201,9 @@ def _plain(group: Group) -> dict[str, Any]:
     }
 
 
-def _prices(house: House) -> Prices:
+def _prices(house: House) -> tuple[Prices, str | None]:
+    """The person's prices, or why they cannot be read."""
     try:
-        return load_policy(house.codex_home, None).prices
-    except InvalidInput:
-        return {}
+        return load_policy(house.codex_home, None).prices, None
+    except InvalidInput as error:
+        return {}, error.message
