@@ -1,4 +1,4 @@
-"""Ids of runs, pools, consultations and reviews: short enough to type, too many to guess or to collide."""
+"""Ids of runs, pools, consultations, reviews and workflows: short to type, too many to guess or to collide."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def new_consultation_id() -> str:
 def new_review_id() -> str:
     """A fresh id of a review: `v`, otherwise as a run's."""
     return "v" + new_run_id()[1:]
+
+
+def new_workflow_id() -> str:
+    """A fresh id of a workflow: `w`, otherwise as a run's."""
+    return "w" + new_run_id()[1:]
 
 
 def is_run_id(text: str) -> bool:

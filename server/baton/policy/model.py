@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Strin
 from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
 from baton.contract.states import ChangeIntent
+from baton.contract.workflow import Executor, Step, read_binding
 from baton.policy.narrowing import FIXED, MAX, MIN, SUBSET, SUPERSET, ordered
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -409,6 +410,55 @@ class ReviewRules(Section):
     """Questions of one review put to agents, repairs and retries included."""
 
 
+def _bindings(values: dict[Step, str]) -> dict[Step, str]:
+    for step, text in values.items():
+        read_binding(step, text)
+    return values
+
+
+StepBindings = Annotated[
+    dict[Annotated[Step, _LOOSE], Line],
+    AfterValidator(_bindings),
+    Field(title="Bindings", description="Who does which step."),
+]
+"""Who does which step, as `read_binding` takes it."""
+
+
+class WorkflowSpend(Section):
+    """Ceilings of one workflow, looked at before each step that leaves the session. 0 sets none."""
+
+    max_cost_per_workflow: Annotated[Dollars, FIXED]
+    """US dollars, as its agents report them."""
+    max_turns_per_workflow: Annotated[Annotated[int, Field(ge=0, le=10_000)], FIXED]
+    """Questions put to agents, reviewers included, and attempts of isolated workers."""
+
+
+class WorkflowRules(Section):
+    """Whole jobs in phases. They need `[consult]` and `[review]` as well."""
+
+    enabled: Annotated[bool, ordered(True, False)]
+    """Whether there are workflows at all."""
+    roots: Annotated[tuple[FolderPath, ...], _LOOSE, AfterValidator(_unique), SUBSET]
+    """Folders that a workflow's folder must lie in; `.` is the session's own folder."""
+    max_fix_rounds: Annotated[Annotated[int, Field(ge=0, le=100)], MAX]
+    """Rounds of fixing, after which what is still open needs attention."""
+    advance_on_failed_test: Annotated[bool, ordered(True, False)]
+    """Have failed work reviewed instead of fixed first; it is never completed while tests fail."""
+    different_from_implementer: Annotated[bool, ordered(False, True)]
+    """Every reviewer is provably another model than whoever implements or fixes."""
+    different_from_planner: Annotated[bool, ordered(False, True)]
+    """Every reviewer is provably another model than whoever plans."""
+    max_patch_bytes: Annotated[Bytes, MAX]
+    """A patch that an agent answers with."""
+    tests: Annotated[tuple[Line, ...], _LOOSE, AfterValidator(_unique), FIXED]
+    """Commands that Baton runs as tests where a workflow names none."""
+    bindings: Annotated[StepBindings, FIXED]
+    """Who does which step."""
+    presets: Annotated[dict[Name, StepBindings], FIXED]
+    """Bindings by name, which a workflow may start with; each names only the steps that it changes."""
+    spend: WorkflowSpend
+
+
 class Policy(Section):
     """Baton's policy. A person's file and a project's name only the keys that they change."""
 
@@ -432,6 +482,7 @@ class Policy(Section):
     pool: PoolRules
     consult: ConsultRules
     review: ReviewRules
+    workflow: WorkflowRules
     prices: Annotated[dict[Slug, Price], FIXED]
     """Prices by model; a model that is not here has an unknown cost."""
 
@@ -463,7 +514,23 @@ def broken_references(policy: Policy) -> list[tuple[tuple[str, ...], str]]:
         if tier not in policy.tiers:
             advice = _advice(tier, policy.tiers)
             broken.append((("escalation", "tiers"), f"expected names of tiers, got {tier!r}; {advice}"))
+    tables: dict[tuple[str, ...], dict[Step, str]] = {("bindings",): policy.workflow.bindings}
+    tables |= {("presets", name): table for name, table in policy.workflow.presets.items()}
+    for place, table in tables.items():
+        for step, text in table.items():
+            broken += [
+                (("workflow", *place, step.value), f"expected a name that there is; {fault}")
+                for fault in unknown_names(policy, step, text)
+            ]
     return broken
+
+
+def unknown_names(policy: Policy, step: Step, text: str) -> list[str]:
+    """The names in a binding that are no agent, or no role, each with the nearest that there is."""
+    binding = read_binding(step, text)
+    known: dict[str, Any] = policy.roles if binding.executor is Executor.ISOLATED else policy.consult.agents
+    what = "role" if binding.executor is Executor.ISOLATED else "agent"
+    return [f"no {what} {name!r}: {_advice(name, known)}" for name in binding.names if name not in known]
 
 
 def _advice(name: str, known: dict[str, Any]) -> str:

@@ -1,0 +1,1 @@
+"""A whole job in phases: planned, done, tested, reviewed and fixed, each step with its evidence."""
