@@ -69,6 +69,12 @@ class Browser:
     def get(self, address: str) -> None:
         self.driver.get(address)
 
+    def enter(self, served: Served) -> None:
+        """Open the dashboard's link, and wait for the page that it leads to."""
+        self.driver.get(served.link)
+        # No script is run meanwhile: the page that it would run in is on its way out.
+        self.until(lambda: self.driver.current_url == f"{served.base}/", "the way in")
+
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)
 

@@ -36,8 +36,7 @@ def served(recorded: Recorded) -> Iterator[Served]:
 def entered(served: Served) -> Iterator[Browser]:
     """A browser that has opened the link."""
     with a_browser() as browser:
-        browser.get(served.link)
-        browser.until(lambda: browser.run("return location.pathname") == "/", "the way in")
+        browser.enter(served)
         yield browser
 
 
@@ -145,6 +144,7 @@ def test_hostile_text_stays_text(recorded: Recorded, served: Served, browser: Br
 def test_ten_megabytes_do_not_make_a_page_long(recorded: Recorded, served: Served, browser: Browser) -> None:
     browser.get(f"{served.base}/runs/{recorded.hostile}/tasks/t1")
     assert browser.run("return document.documentElement.outerHTML.length") < 300_000
+    browser.run("document.querySelector('details[id^=output-]').open = true")
     browser.driver.find_element(By.LINK_TEXT, "The whole text").click()
     browser.until(lambda: "1–100,000 of" in browser.text, "the first part of the text")
     browser.picture("text-1280-light")
@@ -224,7 +224,7 @@ def test_another_site_gets_nothing_through_the_browser(
 
 def test_a_page_says_when_its_dashboard_has_ended(recorded: Recorded, browser: Browser) -> None:
     with serving(recorded.sim.env) as other:
-        browser.get(other.link)
+        browser.enter(other)
         browser.until(
             lambda: browser.run("return document.querySelector('.live')?.dataset.state") == "live", "live"
         )
