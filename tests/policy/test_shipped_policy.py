@@ -79,7 +79,8 @@ def test_schema_explains_every_key_and_says_what_narrowing_means() -> None:
     assert {"root.mode", "roles", "roles.*.effort", "limits.kept_bytes"} <= set(leaves)
     for name, leaf in leaves.items():
         assert leaf.get("description"), name
-        assert leaf.get("title"), name
+        # The entries of a table are titled by their names.
+        assert leaf.get("title") or name.endswith(".*"), name
         assert leaf["x-narrowing"]["rule"] in list(Rule), name
 
 

@@ -1,4 +1,4 @@
-"""Ids of runs, pools, consultations, reviews and workflows: short to type, too many to guess or to collide."""
+"""Ids of runs, pools, consultations, reviews and workflows: short, yet too many to guess or to collide."""
 
 from __future__ import annotations
 

@@ -264,6 +264,29 @@ def m008_reviews(db: sqlite3.Connection) -> None:
     )
 
 
+def m009_workflows(db: sqlite3.Connection) -> None:
+    """Workflows and every try at their steps."""
+    db.execute(
+        """CREATE TABLE workflows (
+            workflow_id TEXT PRIMARY KEY, workspace BLOB NOT NULL, repo_key TEXT NOT NULL, goal TEXT NOT NULL,
+            state TEXT NOT NULL, round INTEGER NOT NULL, terms TEXT NOT NULL, base TEXT NOT NULL,
+            base_head TEXT, session TEXT NOT NULL, replan_token TEXT, note TEXT,
+            created_at REAL NOT NULL, updated_at REAL NOT NULL, ended_at REAL
+        )"""
+    )
+    db.execute("CREATE INDEX workflows_created ON workflows (created_at)")
+    db.execute(
+        """CREATE TABLE workflow_steps (
+            workflow_id TEXT NOT NULL REFERENCES workflows ON DELETE CASCADE, number INTEGER NOT NULL,
+            step TEXT NOT NULL, round INTEGER NOT NULL, binding TEXT NOT NULL, state TEXT NOT NULL,
+            request TEXT NOT NULL, approval TEXT NOT NULL, token TEXT, consultation_id TEXT, run_id TEXT,
+            review_id TEXT, product TEXT, base TEXT, result TEXT, tree TEXT, "commit" TEXT, report TEXT,
+            output TEXT, detail TEXT, created_at REAL NOT NULL, started_at REAL, ended_at REAL,
+            PRIMARY KEY (workflow_id, number)
+        ) WITHOUT ROWID"""
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_runs,
     m002_stream,
@@ -273,6 +296,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m006_consultations,
     m007_pauses,
     m008_reviews,
+    m009_workflows,
 )
 
 

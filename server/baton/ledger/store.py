@@ -17,9 +17,10 @@ from baton.ledger.reviews import Reviews
 from baton.ledger.runs import Runs
 from baton.ledger.state import StateFolder
 from baton.ledger.stream import Stream
+from baton.ledger.workflows import Workflows
 
 
-class Ledger(Runs, Stream, Processes, Queue, Pauses, Retention, Pools, Consultations, Reviews):
+class Ledger(Runs, Stream, Processes, Queue, Pauses, Retention, Pools, Consultations, Reviews, Workflows):
     """One process's door to the ledger. Safe to use from several threads; to be closed.
 
     Any method may raise `StateUnavailable` (disk full, read-only, damaged) and, when another process writes

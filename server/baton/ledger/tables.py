@@ -34,6 +34,7 @@ from baton.ledger.review_records import (
     ReviewRecord,
 )
 from baton.ledger.text import from_json, storable_text, to_json
+from baton.ledger.workflow_records import WorkflowRecord, WorkflowStepRecord
 
 R = TypeVar("R", bound=Record)
 
@@ -203,3 +204,16 @@ REVIEWS = Table("reviews", ReviewRecord, ("review_id",), frozenset({"plan"}), fr
 REVIEW_FINDINGS = Table("review_findings", ReviewFindingRecord, ("review_id", "number"))
 REVIEW_DISPOSITIONS = Table("review_dispositions", DispositionRecord, ("entry",))
 REVIEW_READS = Table("review_reads", ReviewReadRecord, ("review_id", "turn"), frozenset({"rechecks"}))
+WORKFLOWS = Table(
+    "workflows",
+    WorkflowRecord,
+    ("workflow_id",),
+    frozenset({"terms", "session"}),
+    frozenset({"workspace"}),
+)
+WORKFLOW_STEPS = Table(
+    "workflow_steps",
+    WorkflowStepRecord,
+    ("workflow_id", "number"),
+    frozenset({"binding", "request", "report"}),
+)

@@ -419,7 +419,8 @@ def _bindings(values: dict[Step, str]) -> dict[Step, str]:
 StepBindings = Annotated[
     dict[Annotated[Step, _LOOSE], Line],
     AfterValidator(_bindings),
-    Field(title="Bindings", description="Who does which step."),
+    FIXED,
+    Field(description="Who does which step."),
 ]
 """Who does which step, as `read_binding` takes it."""
 
