@@ -75,6 +75,10 @@ def test_a_pool_shows_its_jobs_by_pages_and_each_with_its_attempts(house: House,
     assert "1–100 of 250 jobs" in page
     assert "job/99" in page
     assert "job/100" not in page
+    last = Seen(browser.get("/pools/p1?page=3").text).text
+    assert "201–250 of 250 jobs" in last
+    assert "job/249" in last
+    assert "job/199" not in last
     failed = Seen(browser.get("/pools/p1?state=failed").text).text
     assert "1 job" in failed
     assert "job/0 failed" in failed

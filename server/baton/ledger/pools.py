@@ -58,12 +58,15 @@ class Pools(Part):
             raise NotFound(f"no pool {pool_id!r}; {_LISTED}")
         return POOLS.read(rows[0])
 
-    def pools(self, limit: int = 50, *, states: Collection[PoolState] | None = None) -> list[PoolRecord]:
-        """The newest pools first, at most `limit`; -1 for all."""
+    def pools(
+        self, limit: int = 50, offset: int = 0, *, states: Collection[PoolState] | None = None
+    ) -> list[PoolRecord]:
+        """The newest pools first, from number `offset` on, at most `limit`; -1 for all."""
         where, values = "1", list[object]()
         if states is not None:
             where, values = f"state IN ({_marks(states)})", [state.value for state in states]
-        return self._many(POOLS, where, [*values, limit], "created_at DESC, pool_id LIMIT ?")
+        order = "created_at DESC, pool_id LIMIT ? OFFSET ?"
+        return self._many(POOLS, where, [*values, limit, offset], order)
 
     def update_pool(self, pool_id: str, *, durable: bool = True, **fields: object) -> PoolRecord:
         """Change fields of a pool; the new record. Raises `NotFound`."""
@@ -119,14 +122,18 @@ class Pools(Part):
         *,
         states: Collection[JobState] | None = None,
         after: int = -1,
+        offset: int = 0,
         limit: int = -1,
     ) -> list[PoolJobRecord]:
-        """Jobs in the order of the file whose position is greater than `after`, at most `limit`."""
+        """Jobs in the order of the file whose position is greater than `after`.
+
+        Of those from number `offset` on, at most `limit`.
+        """
         where, values = "pool_id = ? AND position > ?", list[object]([pool_id, after])
         if states is not None:
             where += f" AND state IN ({_marks(states)})"
             values += [state.value for state in states]
-        return self._many(POOL_JOBS, where, [*values, limit], "position, job_id LIMIT ?")
+        return self._many(POOL_JOBS, where, [*values, limit, offset], "position, job_id LIMIT ? OFFSET ?")
 
     def pool_job_states(self, pool_id: str, *, fresh: bool = True) -> dict[str, KnownJob]:
         """Of every job what a new invocation has to know; unless `fresh`, without those that only wait for

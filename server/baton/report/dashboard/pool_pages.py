@@ -23,7 +23,7 @@ def pools(house: House, query: Query) -> Shown:
     """All pools, the newest first."""
     total = int(house.ledger.db.read("SELECT count(*) FROM pools")[0][0])
     shown = pager(query, total, POOLS)
-    records = house.ledger.pools(shown.offset + POOLS)[shown.offset :]
+    records = house.ledger.pools(POOLS, shown.offset)
     return "dashboard/pools.html", {
         "pools": [pool_status(house, record.pool_id) for record in records],
         "pager": shown,
@@ -40,7 +40,7 @@ def pool(house: House, query: Query) -> Shown:
     states = [JobState(state)] if state else None
     total = sum(number for one, number in status.counts.items() if state in (None, one))
     shown = pager(query, total, JOBS)
-    jobs = house.ledger.pool_jobs(pool_id, states=states, limit=shown.offset + JOBS)[shown.offset :]
+    jobs = house.ledger.pool_jobs(pool_id, states=states, offset=shown.offset, limit=JOBS)
     return "dashboard/pool.html", {
         "status": status,
         "jobs": jobs,
