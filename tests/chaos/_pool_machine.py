@@ -105,7 +105,9 @@ class Workers:
         positions = [at for at, item in enumerate(request.items) if item.get("role") == "user"]
         items = request.items[positions[-1] :] if positions else request.items
         if any(str(item.get("type", "")).endswith("_call_output") for item in items):
-            return (say(answer_of(job.id)), self.step)
+            # Whose command was killed has nothing to answer.
+            done = request.outputs[-1].exit_code == 0
+            return (say(answer_of(job.id) if done else ""), self.step)
         with self._lock:
             self._given += 1
             number = self._given
