@@ -98,15 +98,15 @@ async def make_plan(
     wanted = _wanted(call, rules)
     pieces = await blocking(_material, house, call, session, rules, workspace)
 
-    def pick(candidates: Mapping[str, Candidate]) -> list[_Seat]:
+    def pick(candidates: Mapping[str, Candidate]) -> list[Seat]:
         if call.follow_up is not None:
             return _following(house, call.follow_up, call, candidates, host, wanted)
         chosen = choose(candidates, host, wanted)
-        seats = _seats([one.candidate.id for one in chosen])
-        return [_Seat(one, seat, None, ()) for one, seat in zip(chosen, seats, strict=True)]
+        seats = seat_names([one.candidate.id for one in chosen])
+        return [Seat(one, seat, None, ()) for one, seat in zip(chosen, seats, strict=True)]
 
     candidates = candidates_of(rules, adapter_of)
-    asking = await _found(house, rules, look, candidates, pick)
+    asking = await find_seats(house, rules, look, candidates, pick)
     if call.follow_up is None:
         consultation = _new(call, rules, host, workspace)
     else:
@@ -126,13 +126,13 @@ async def make_plan(
     return Plan(consultation, turns, rules, call.follow_up is not None, refused)
 
 
-async def _found(
+async def find_seats(
     house: House,
     rules: ConsultRules,
     look: Look,
     candidates: dict[str, Candidate],
-    pick: Callable[[Mapping[str, Candidate]], list[_Seat]],
-) -> list[_Seat]:
+    pick: Callable[[Mapping[str, Candidate]], list[Seat]],
+) -> list[Seat]:
     """What is picked once every program that would be started has been looked for.
 
     Only those are looked for: a look starts a program. `candidates` is told what is missing.
@@ -157,7 +157,9 @@ async def _found(
 
 
 @dataclass(frozen=True)
-class _Seat:
+class Seat:
+    """An agent's place in a consultation."""
+
     chosen: Chosen
     name: str
     resume: str | None
@@ -221,7 +223,7 @@ def _new(call: ConsultCall, rules: ConsultRules, host: Host, workspace: Path | N
     )
 
 
-def _seats(agents: Sequence[str]) -> list[str]:
+def seat_names(agents: Sequence[str]) -> list[str]:
     """A name for each place: the agent's, numbered where it has several."""
     return [
         agent if agents.count(agent) == 1 else f"{agent}-{agents[:place].count(agent) + 1}"
@@ -236,7 +238,7 @@ def _following(
     candidates: Mapping[str, Candidate],
     host: Host,
     wanted: Wanted,
-) -> list[_Seat]:
+) -> list[Seat]:
     """The seats that a follow-up goes on in. Raises `BatonError` when one of them cannot be asked."""
     consultation = house.ledger.consultation(consultation_id)
     if not consultation.state.at_rest:
@@ -266,7 +268,7 @@ def _following(
             raise NoAgent(f"{last.agent} is not asked again: {reason}")
         resume = next((turn.session_id for turn in reversed(turns) if turn.session_id), None)
         earlier = () if resume else _earlier(content, turns)
-        seats.append(_Seat(Chosen(candidate, "it answered before", last.side), name, resume, earlier))
+        seats.append(Seat(Chosen(candidate, "it answered before", last.side), name, resume, earlier))
     return seats
 
 
@@ -296,7 +298,7 @@ class _Maker:
     pieces: Sequence[Piece]
     adapter_of: AdapterOf
 
-    def turn(self, seat: _Seat, consultation: ConsultationRecord) -> PlannedTurn:
+    def turn(self, seat: Seat, consultation: ConsultationRecord) -> PlannedTurn:
         call, candidate = self.call, seat.chosen.candidate
         agent = agent_of(candidate.id, self.rules)
         folder = self._folder(agent)
@@ -312,7 +314,7 @@ class _Maker:
             answer_schema=call.answer_schema,
             again=seat.resume is not None,
         )
-        text = prompt(asking, _mark(asking))
+        text = prompt(asking, mark_for(asking))
         texts = {"prompt": text}
         if not consultation.keeps_text:
             texts["question"] = call.question
@@ -361,8 +363,8 @@ class _Maker:
         return self.workspace if held and wanted else None
 
 
-def _mark(asking: Asking) -> str:
-    """Unguessable, and nowhere in the material."""
+def mark_for(asking: Asking) -> str:
+    """A mark for `prompt`: unguessable, and nowhere in the material."""
     while True:
         mark = f"material-{secrets.token_hex(8)}"
         if not any(mark in piece.text or mark in piece.label for piece in asking.pieces):

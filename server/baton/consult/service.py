@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from baton.consult import spend
@@ -41,8 +42,8 @@ class ConsultService:
     ) -> None:
         """Beside the house, what tests put in the place of the programs of this machine."""
         self.house = house
-        self._look = look or ProgramLook()
-        self._adapter_of = adapter_of
+        self.look = look or ProgramLook()
+        self.adapter_of = adapter_of
         self._start = start
         self._recovered_at: float | None = None
 
@@ -52,23 +53,23 @@ class ConsultService:
         Raises `BatonError` when nothing is asked, with why. The failure of an agent is part of the answer:
         nobody else is asked in its place.
         """
-        await self._recover()
-        plan = await make_plan(self.house, call, session, self._look, self._adapter_of)
+        await self.recover()
+        plan = await make_plan(self.house, call, session, self.look, self.adapter_of)
         if call.dry_run:
             return await blocking(self._dry_run, plan)
-        consultation_id = await blocking(self._begin, plan)
+        consultation_id = await blocking(self.begin, plan)
         return await self.wait(consultation_id, call.wait_seconds)
 
     async def records(self, call: RecordsCall, session: Session) -> dict[str, Any]:
         """Read, wait for, cancel, list, search or delete. Raises `BatonError`."""
-        await self._recover()
+        await self.recover()
         if call.action is RecordsAction.WAIT:
             if call.id is None:
                 raise InvalidInput("id: wait needs the id of a consultation")
             return await self.wait(call.id, call.wait_seconds)
         records = Records(self.house)
         if call.action is RecordsAction.AGENTS:
-            return await records.agents(session, self._look, self._adapter_of)
+            return await records.agents(session, self.look, self.adapter_of)
         return await blocking(records.do, call)
 
     async def wait(self, consultation_id: str, seconds: float) -> dict[str, Any]:
@@ -82,7 +83,7 @@ class ConsultService:
                 break
             version = await ledger.changed(version, min(left, 2.0))
             # A process that was killed changes nothing in the ledger; its lock is free.
-            await self._recover(every=2.0)
+            await self.recover(every=2.0)
         return await blocking(self._shown, consultation_id)
 
     def _shown(self, consultation_id: str) -> dict[str, Any]:
@@ -92,8 +93,11 @@ class ConsultService:
         last = [(turn, content.answer(turn)) for turn in turns if turn.round == turns[-1].round]
         return present(consultation, last)
 
-    def _begin(self, plan: Plan) -> str:
-        """Write everything down, then start the process that asks."""
+    def begin(self, plan: Plan, also: Callable[[], None] | None = None) -> str:
+        """Write everything down, then start the process that asks; the consultation's id.
+
+        `also` writes what belongs to it in the same transaction; nothing is asked when it raises.
+        """
         consultation_id = plan.consultation.consultation_id
         lock = FileLock(self.house.state.consultation_lock(consultation_id))
         try:
@@ -101,14 +105,14 @@ class ConsultService:
         except Busy:
             raise WrongState(f"consultation {consultation_id} is at work; wait for it") from None
         try:
-            self._write(plan)
+            self._write(plan, also)
         except BaseException:
             lock.release()
             raise
         self._start(self.house, consultation_id, lock)
         return consultation_id
 
-    def _write(self, plan: Plan) -> None:
+    def _write(self, plan: Plan, also: Callable[[], None] | None) -> None:
         ledger, consultation = self.house.ledger, plan.consultation
         name = consultation.consultation_id
         content = Content(self.house, consultation)
@@ -120,6 +124,8 @@ class ConsultService:
         ]
         turns = [turn.record for turn in plan.turns]
         with ledger.transaction():
+            if also is not None:
+                also()
             # Together with the record, so that calls at the same moment cannot all pass below one ceiling.
             spent = ledger.consult_spent(consultation_id=name) if plan.follows else None
             day = ledger.consult_spent(since=time.time() - DAY)
@@ -168,7 +174,8 @@ class ConsultService:
             "next": "nothing was sent; call again without dryRun",
         }
 
-    async def _recover(self, every: float = RECOVERY_SECONDS) -> None:
+    async def recover(self, every: float = RECOVERY_SECONDS) -> None:
+        """Look for consultations whose process died, at most so often (seconds)."""
         now = time.monotonic()
         if self._recovered_at is None or now - self._recovered_at >= every:
             self._recovered_at = now

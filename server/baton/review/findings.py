@@ -190,7 +190,7 @@ def _number(value: object) -> int | None:
     if isinstance(value, str) and (match := re.match(r"\D{0,6}(\d{1,9})", value)):
         value = int(match[1])
     is_line = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9
-    return int(value) if is_line else None  # type: ignore[call-overload,no-any-return]
+    return int(value) if is_line else None  # type: ignore[call-overload]
 
 
 def _rechecks(value: object) -> list[Recheck]:

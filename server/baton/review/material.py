@@ -1,8 +1,8 @@
 """The material of a review: a diff between pinned commits, files, text, or what a Baton run changed.
 
 Only committed changes are diffed. The repository, its git directory and every object folder that it borrows
-from must lie in the folders that the person allowed. One limit: git opens its directory by name after that was
-checked; whoever can write in an allowed folder can swap it in that instant.
+from must lie in the folders that the person allowed. One limit: git opens its directory by name after that
+was checked; whoever can write in an allowed folder can swap it in that instant.
 """
 
 from __future__ import annotations
@@ -203,12 +203,14 @@ def _diff(
         raise Unsupported(f"the diff cannot be made: {error.message}") from None
     if output.cut:
         raise InvalidInput(
-            f"diffRef {pinned.ref!r}: the material is larger than review.max_material_bytes; limit it by paths"
+            f"diffRef {pinned.ref!r}: larger than review.max_material_bytes; limit it with paths"
         )
     text = output.stdout.decode("utf-8", "replace")
     if not text.strip():
         raise InvalidInput(f"diffRef {pinned.ref!r}: nothing differs there")
     notes = []
+    if "\ufffd" in text and "\ufffd".encode() not in output.stdout:
+        notes.append("bytes that are no UTF-8 are sent as U+FFFD")
     if "\nBinary files " in text:
         notes.append("binary files are named, their content is not sent")
     if "\n-Subproject commit" in text or "\n+Subproject commit" in text:

@@ -97,7 +97,7 @@ def _name(text: str) -> str | None:
 def _unquoted(text: str) -> str:
     if not (len(text) > 1 and text.startswith('"') and text.endswith('"')):
         return text
-    return codecs.escape_decode(text[1:-1].encode())[0].decode("utf-8", "replace")  # type: ignore[attr-defined]
+    return codecs.escape_decode(text[1:-1].encode())[0].decode("utf-8", "replace")
 
 
 def _split(path: str, line: int | None) -> tuple[str, int | None]:
