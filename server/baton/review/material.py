@@ -27,7 +27,6 @@ from baton.workspace.locate import Site, locate
 from baton.workspace.stores import git_stores
 
 DIFF = "diff"
-CONTEXT = "context"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from baton.consult import spend
 from baton.consult.agents import AdapterOf, Look, agent_of, host_of
 from baton.consult.context_material import Piece
 from baton.consult.identity import Host
-from baton.consult.outgoing import Sighting, Sightings, cleaned, look_through, prose, refuse_secrets
+from baton.consult.outgoing import Sighting, Sightings, is_code, look_through, prose, refuse_secrets
 from baton.consult.plan import Seat, candidates_of, find_seats, rules_for, seat_names, workspace_of
 from baton.consult.routing import Candidate, Chosen, Wanted, choose, rank, why_not
 from baton.contract.base import nearest
@@ -29,7 +29,7 @@ from baton.policy.load import load_policy
 from baton.policy.model import ConsultRules, ReviewRules
 from baton.review.asking import Ask, Reviewer
 from baton.review.confirm import approval_of, bound, new_token
-from baton.review.material import CONTEXT, Bounds, Gathered, Source, ask_for, gather_material
+from baton.review.material import Bounds, Gathered, Source, ask_for, gather_material
 from baton.review.places import locate_finding
 from baton.review.question import earlier_findings, question
 from baton.review.stored import StoredPlan, StoredReviewer
@@ -103,6 +103,10 @@ async def make_review_plan(
         )
     goal, masked = prose(goal)
     source = await blocking(ask_for, _as_asked(call, parent), setting.bounds)
+    if source.context is not None and not is_code(source.context):
+        # Before it is written down anywhere.
+        text, what = prose(source.context)
+        source, masked = replace(source, context=text), [*masked, *what]
     if parent is not None:
         _check_new(source, parent[0])
     gathered = await blocking(gather_material, source, setting.bounds)
@@ -178,8 +182,6 @@ def compose(
         text, what = prose(earlier_findings(earlier))
         masked += what
         pieces.append(Piece(EARLIER, text))
-    pieces, what = cleaned(pieces, prose_labels=frozenset((CONTEXT,)))
-    masked += what
     asked = question(goal, checklist, rechecks=bool(earlier))
     return Ask(asked, pieces, persona, bool(earlier)), Outgoing(look_through(pieces), masked)
 
