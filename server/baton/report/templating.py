@@ -50,6 +50,12 @@ def environment() -> Environment:
     return made
 
 
+def prepare() -> None:
+    """Compile all templates now, so that no page has to wait for it."""
+    for name in environment().list_templates(extensions=["html"]):
+        environment().get_template(name)
+
+
 def shown(value: Any) -> Any:
     """What an expression of a template prints."""
     if isinstance(value, str) and not isinstance(value, Markup):

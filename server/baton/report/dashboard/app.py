@@ -22,7 +22,7 @@ from baton.report.dashboard.guard import ENTER, Guard
 from baton.report.dashboard.keys import Keys
 from baton.report.dashboard.live import consultations_mark, news, pools_mark, run_mark, runs_mark
 from baton.report.dashboard.query import Query
-from baton.report.templating import render, source
+from baton.report.templating import prepare, render, source
 from baton.report.timelines import Timelines
 
 MAX_STREAMS = 40
@@ -48,6 +48,7 @@ PAGES: dict[str, Page] = {
 
 def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] = lambda: False) -> ASGIApp:
     """The application for one house, guarded. `stopping` ends what would go on for ever."""
+    prepare()
     remembering = {"/runs/{run_id}": partial(run_pages.run, timelines=Timelines())}
     routes = [Route(path, _shows(house, page)) for path, page in (PAGES | remembering).items()]
     routes += [
