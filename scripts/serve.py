@@ -28,8 +28,15 @@ class Front:
         self.versions = surface["versions"]
         self.worker = os.environ.get("BATON_WORKER") == "1"
         self.answers = surface["worker"] if self.worker else surface
-        if not self.worker and may_consult():
+        groups = () if self.worker else switched_on()
+        if groups:
             self.answers = surface["consult"]
+            tools = [tool for name in groups for tool in surface["further"].get(name, ())]
+            if tools:
+                self.answers["tools"] = {
+                    **self.answers["tools"],
+                    "tools": self.answers["tools"]["tools"] + tools,
+                }
         self.hello = None
         """The client's `initialize` as it came, for the full server."""
         self.initialized = None
@@ -39,7 +46,7 @@ class Front:
         """The reply to one line: bytes, b"" where none is due, None when only the full server can reply."""
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return b""
         if not isinstance(message, dict):
             return b""
@@ -48,10 +55,10 @@ class Front:
             if method == "notifications/initialized":
                 self.initialized = line
             return b""
-        params = message.get("params") or {}
+        params = table(message.get("params"))
         if method == "initialize" and self.hello is None:
             return self._initialize(number, params, line)
-        if self.hello is None or MODERN in (params.get("_meta") or {}):
+        if self.hello is None or MODERN in table(params.get("_meta")) or not isinstance(method, str):
             return None
         if method == "tools/list":
             return reply(number, self.answers["tools"])
@@ -81,19 +88,19 @@ class Front:
         return reply(number, result)
 
 
-def may_consult():
-    """Whether the person switched consultation on; their policy is read only when it speaks of it."""
+def switched_on():
+    """The optional groups that the person switched on; their policy is read only when it speaks of one."""
     home = os.environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
     try:
         with open(os.path.join(home, "baton", "policy.toml"), "rb") as file:
             if b"consult" not in file.read():
-                return False
+                return ()
     except OSError:
-        return False
+        return ()
     reach_package()
-    from baton.runtime.groups import consult_enabled
+    from baton.runtime.groups import enabled_groups
 
-    return consult_enabled(os.environ)
+    return enabled_groups(os.environ)
 
 
 def reach_package():
@@ -103,6 +110,11 @@ def reach_package():
     folder = os.path.join(ROOT, "server")
     if folder not in sys.path:
         sys.path.insert(0, folder)
+
+
+def table(value):
+    """A member of a message as it should be: nothing where it is no object."""
+    return value if isinstance(value, dict) else {}
 
 
 def reply(number, result):

@@ -97,11 +97,41 @@ def test_front_and_full_server_refuse_an_incomplete_hello_alike(
     assert said[0] == said[1]
 
 
+MISSHAPEN: list[tuple[str, object, int | None]] = [
+    # The front answers these itself.
+    ("tools/list", [1], None),
+    ("ping", [1], None),
+    ("ping", "x", None),
+    ("resources/list", [1], -32601),
+    ("tools/call", [], -32602),
+    ("tools/call", [1], -32602),
+    ("tools/call", "x", -32602),
+    ("tools/call", {"name": "inspect_run", "arguments": []}, -32602),
+    ("tools/call", {"name": "inspect_run", "_meta": 3}, -32602),
+]
+"""Requests whose parameters are of the wrong kind, and the code of the error that is due."""
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_a_misshapen_request_is_answered_and_the_next_one_too(
+    handed_over: bool, start_front: StartClient, start_server: StartClient
+) -> None:
+    with (start_front if handed_over else start_server)() as client:
+        client.greet()
+        client.send(request("meta", "ping", {"_meta": 3}))
+        assert client.answer("meta")["jsonrpc"] == "2.0"
+        for number, (method, params, code) in enumerate(MISSHAPEN, 1):
+            client.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            assert client.answer(number).get("error", {}).get("code") == code, (method, params)
+        client.send({"jsonrpc": "2.0", "id": "odd", "method": {}}, {"id": "none", "method": "ping"})
+        assert client.answer("odd")["error"]["code"] == -32601
+        assert client.answer("none")["result"] == {}
+
+
 def test_lines_that_are_no_messages_are_passed_over(start_front: StartClient) -> None:
+    opening = json.dumps(request(0, "initialize", hello())).encode()
     with start_front() as client:
-        client.write(
-            b"\xff\xfe{]\n\n[]\n3\n" + json.dumps(request(0, "initialize", hello())).encode() + b"\n"
-        )
+        client.write(b"\n".join([b"\xff\xfe{]", b"", b"[]", b"3", b"[" * 100_000, opening, b""]))
         assert client.answer(0)["result"]["serverInfo"]["name"] == "baton"
 
 

@@ -29,14 +29,12 @@ async def stdio() -> AsyncIterator[Streams]:
     meanwhile, so that no child reads the client's messages or writes among the answers.
     """
     handover = os.environ.pop(HANDOVER, None)
-    if handover is None:
-        async with stdio_server() as streams:
-            yield streams
-        return
-    with os.fdopen(int(handover), "rb") as file:
-        said = file.read()
+    said = b""
+    if handover is not None:
+        with os.fdopen(int(handover), "rb") as file:
+            said = file.read()
     source, sink = _take_standard_streams()
-    reader = io.TextIOWrapper(io.BufferedReader(_Replayed(said, source)), encoding="utf-8", errors="replace")
+    reader = _Requests(io.BufferedReader(_Replayed(said, source)), encoding="utf-8", errors="replace")
     writer = _WithoutHello(os.fdopen(sink, "wb"), said)
     async with stdio_server(anyio.wrap_file(reader), anyio.wrap_file(writer)) as streams:
         yield streams
@@ -70,14 +68,46 @@ class _Replayed(io.RawIOBase):
         return os.readv(self._source, [buffer])
 
 
+class _Requests(io.TextIOWrapper):
+    """Lines of messages, each request such that the SDK answers it."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        return _answerable(super().readline(size))
+
+
+def _answerable(line: str) -> str:
+    """A request that the SDK would pass over in silence, as the nearest one that it refuses; else the line.
+
+    Its client would wait for an answer until its own time is up.
+    """
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    if not isinstance(message, dict) or "method" not in message:
+        return line
+    number, method, params = message.get("id"), message["method"], message.get("params")
+    if not isinstance(number, str | int) or isinstance(number, bool):
+        return line
+    if message.get("jsonrpc") == "2.0" and isinstance(method, str) and isinstance(params, dict | None):
+        return line
+    mended = {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": method if isinstance(method, str) else "",
+        "params": params if isinstance(params, dict) else {},
+    }
+    return json.dumps(mended) + "\n"
+
+
 class _WithoutHello(io.TextIOWrapper):
     """Writes every message but the answer to the `initialize` that the client opened with, if it did."""
 
     def __init__(self, sink: BinaryIO, said: bytes) -> None:
         super().__init__(sink, encoding="utf-8")
-        opening = json.loads(said.split(b"\n", 1)[0])
-        self._hello: object = opening["id"]
-        self._dropped = opening["method"] != "initialize"
+        opening = json.loads(said.split(b"\n", 1)[0]) if said else {}
+        self._hello: object = opening.get("id")
+        self._dropped = opening.get("method") != "initialize"
 
     def write(self, text: str, /) -> int:
         if not self._dropped and json.loads(text).get("id") == self._hello:
