@@ -14,7 +14,7 @@ from baton.contract.calls import ControlCall, InspectCall, WaitCall
 from baton.contract.errors import NotFound
 from baton.contract.session import Session
 from baton.contract.task import TaskCall
-from baton.runtime.groups import consult_enabled
+from baton.runtime.groups import enabled_groups
 from baton.tools import server as tools_server
 from baton.tools.server import build_server, serve
 
@@ -63,7 +63,7 @@ class FakeService:
 def main() -> None:
     tools_server.PROGRESS_SECONDS = 0.05
     worker = os.environ.get("BATON_WORKER") == "1"
-    anyio.run(serve, build_server(FakeService, worker=worker, consult=consult_enabled(os.environ)))
+    anyio.run(serve, build_server(FakeService, worker=worker, groups=enabled_groups(os.environ)))
 
 
 if __name__ == "__main__":

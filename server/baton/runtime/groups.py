@@ -15,8 +15,17 @@ except ModuleNotFoundError:  # Python 3.10 and older, on which the front may run
     tomllib = None  # type: ignore[assignment]
 
 
+FURTHER_GROUPS = ("review",)
+"""Those that stand on consultation, and are only there with it."""
+
+
 def consult_enabled(variables: Mapping[str, str]) -> bool:
-    """Whether the person's policy says `enabled = true` in `[consult]`; False for a file that cannot be read.
+    """Whether the person switched consultation on."""
+    return "consult" in enabled_groups(variables)
+
+
+def enabled_groups(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The groups for which the person's policy says `enabled = true`; none for a file that cannot be read.
 
     Where Python has no TOML reader only the two plain spellings are understood.
     """
@@ -27,20 +36,26 @@ def consult_enabled(variables: Mapping[str, str]) -> bool:
         with open(os.path.join(home, "baton", "policy.toml"), "rb") as file:
             content = file.read(1024 * 1024 + 1)
     except OSError:
-        return False
+        return ()
     if b"consult" not in content:
-        return False
+        return ()
     text = content.decode("utf-8-sig", "replace")
     if tomllib is None:
-        return _plainly_enabled(text)
-    try:
-        table = tomllib.loads(text).get("consult")
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(table, dict) and table.get("enabled") is True
+        enabled = {name for name in ("consult", *FURTHER_GROUPS) if _plainly_enabled(text, name)}
+    else:
+        try:
+            policy = tomllib.loads(text)
+        except (ValueError, RecursionError):
+            return ()
+        enabled = {
+            name for name, table in policy.items() if isinstance(table, dict) and table.get("enabled") is True
+        }
+    if "consult" not in enabled:
+        return ()
+    return ("consult", *(name for name in FURTHER_GROUPS if name in enabled))
 
 
-def _plainly_enabled(text: str) -> bool:
+def _plainly_enabled(text: str, name: str) -> bool:
     table = ""
     for line in text.splitlines():
         header = re.match(r"\s*\[\s*([A-Za-z0-9_.-]+)\s*\]", line)
@@ -48,6 +63,6 @@ def _plainly_enabled(text: str) -> bool:
             table = header.group(1)
             continue
         entry = re.match(r"\s*([A-Za-z0-9_.]+)\s*=\s*(true|false)\s*(#.*)?$", line)
-        if entry and (table + "." if table else "") + entry.group(1) == "consult.enabled":
+        if entry and (table + "." if table else "") + entry.group(1) == name + ".enabled":
             return entry.group(2) == "true"
     return False

@@ -156,6 +156,8 @@ class ToolSpec:
     arguments: type[Wire]
     output: dict[str, Any]
     hints: Hints
+    asks_person: bool = False
+    """Whether its method takes the way to the person as well."""
 
     def declaration(self) -> types.Tool:
         """The tool as `tools/list` shows it."""

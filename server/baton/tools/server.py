@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -20,11 +20,13 @@ from baton import __version__
 from baton.contract.base import parse
 from baton.contract.errors import BatonError
 from baton.process.logs import set_up_logging
-from baton.runtime.groups import consult_enabled
+from baton.runtime.groups import enabled_groups
 from baton.runtime.use import hold_own_environment
 from baton.tools.catalogue import Service, ToolSpec, tool_specs
 from baton.tools.consult_catalogue import consult_specs
 from baton.tools.consult_handlers import consult_handlers
+from baton.tools.person import person_before
+from baton.tools.review_catalogue import review_specs
 from baton.tools.session import SANDBOX_STATE, host_folder, read_session
 from baton.tools.stdio import stdio
 
@@ -37,15 +39,15 @@ PROGRESS_SECONDS = 10.0
 
 
 def build_server(
-    service: Callable[[], Service], *, worker: bool, consult: bool = False
+    service: Callable[[], Service], *, worker: bool, groups: Collection[str] = ()
 ) -> Server[dict[str, Any]]:
     """A server whose tools call `service()`, made at the first call so that listing never touches the state.
 
-    `worker`: the server was started inside a worker, which may not delegate: it lists no tools. `consult`:
-    with the tools, prompts and resources for other agents.
+    `worker`: the server was started inside a worker, which may not delegate: it lists no tools. `groups`: the
+    optional ones that the person switched on (see `baton.runtime.groups`).
     """
-    consult = consult and not worker
-    specs = () if worker else tool_specs() + (consult_specs() if consult else ())
+    consult = "consult" in groups and not worker
+    specs = () if worker else tool_specs() + tuple(spec for name in groups for spec in _OPTIONAL[name]())
     by_name = {spec.name: spec for spec in specs}
     made: list[Service] = []
 
@@ -76,6 +78,13 @@ def build_server(
     )
 
 
+_OPTIONAL: Mapping[str, Callable[[], tuple[ToolSpec, ...]]] = {
+    "consult": consult_specs,
+    "review": review_specs,
+}
+"""The tools of each optional group."""
+
+
 def instructions(consult: bool = False) -> str:
     """The text that the supervising model sees before it has looked at any tool."""
     name = "instructions_consult.md" if consult else "instructions.md"
@@ -98,7 +107,8 @@ async def _answer(
         call = parse(spec.arguments, arguments, spec.name)
         session = read_session(meta, host_folder(os.environ))
         made = await anyio.to_thread.run_sync(service)
-        result = await _with_progress(context, getattr(made, spec.name)(call, session))
+        way = (person_before(context),) if spec.asks_person else ()
+        result = await _with_progress(context, getattr(made, spec.name)(call, session, *way))
     except BatonError as error:
         return failure(error.code, error.message)
     except Exception as error:
@@ -125,7 +135,7 @@ def one_line(result: Mapping[str, object]) -> str:
     """The text block of an answer: who, how it stands and what to do next; the structure has the rest."""
     parts = [
         str(result[key])
-        for key in ("runId", "consultationId", "state", "verdict", "integration")
+        for key in ("runId", "reviewId", "consultationId", "state", "verdict", "integration")
         if result.get(key)
     ]
     following = result.get("next")
@@ -169,7 +179,7 @@ def main() -> None:
     set_up_logging("warning", "%(name)s: %(message)s")
     hold_own_environment()
     worker = os.environ.get("BATON_WORKER") == "1"
-    server = build_server(_session_service, worker=worker, consult=consult_enabled(os.environ))
+    server = build_server(_session_service, worker=worker, groups=enabled_groups(os.environ))
     anyio.run(serve, server)
 
 

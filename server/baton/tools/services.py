@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from baton.contract.consult import ConsultCall, RecordsCall
+from baton.contract.review import ReviewCall
 from baton.contract.session import Session
 from baton.engine.service import Service as EngineService
 from baton.policy.load import load_policy
 
 if TYPE_CHECKING:
     from baton.consult.service import ConsultService
+    from baton.review.confirm import Person
 
 RECENT = 100
 
@@ -27,6 +29,11 @@ class SessionService(EngineService):
 
     async def records(self, call: RecordsCall, session: Session) -> dict[str, Any]:
         return await self._door().records(call, session)
+
+    async def review(self, call: ReviewCall, session: Session, person: Person) -> dict[str, Any]:
+        from baton.review.service import ReviewService
+
+        return await ReviewService(self._door()).review(call, session, person)
 
     def consultation(self, consultation_id: str) -> dict[str, Any]:
         """One consultation with all its answers. Raises `NotFound`."""

@@ -17,6 +17,7 @@ from mcp.shared._context_streams import create_context_streams
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
+from baton.runtime.groups import FURTHER_GROUPS
 from baton.tools.catalogue import Service
 from baton.tools.server import build_server, initialization_options
 
@@ -33,12 +34,17 @@ def render_surface() -> str:
     """The surface as JSON: what the full server really answers, asked over its own streams.
 
     `initialize` and `tools` are the results for a session, `consult` the ones for a session of a person who
-    switched consultation on, `worker` those for a server inside a worker.
+    switched consultation on, `further` the tools that other groups add to those, `worker` those for a server
+    inside a worker.
     The front puts the negotiated version, one of `versions` or else the one in `initialize`, into the answer.
     """
-    hello, tools = anyio.run(_ask, False, False, LISTS[:1])
-    consult_hello, consult_tools, *lists = anyio.run(_ask, False, True, LISTS)
-    worker_hello, worker_tools = anyio.run(_ask, True, False, LISTS[:1])
+    hello, tools = anyio.run(_ask, False, (), LISTS[:1])
+    consult_hello, consult_tools, *lists = anyio.run(_ask, False, ("consult",), LISTS)
+    worker_hello, worker_tools = anyio.run(_ask, True, (), LISTS[:1])
+    further = {}
+    for group in FURTHER_GROUPS:
+        _, more = anyio.run(_ask, False, ("consult", group), LISTS[:1])
+        further[group] = more["tools"][len(consult_tools["tools"]) :]
     surface = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "initialize": hello,
@@ -49,6 +55,7 @@ def render_surface() -> str:
             "tools": consult_tools,
             "lists": dict(zip(LISTS[1:], lists, strict=True)),
         },
+        "further": further,
         "worker": {"initialize": worker_hello, "tools": worker_tools, "lists": {}},
     }
     return json.dumps(surface, separators=(",", ":"), ensure_ascii=False) + "\n"
@@ -63,9 +70,9 @@ def check_surface() -> str | None:
     return f"{path.name} is stale: run python -m baton.tools.surface"
 
 
-async def _ask(worker: bool, consult: bool, lists: Sequence[str]) -> list[dict[str, Any]]:
+async def _ask(worker: bool, groups: Sequence[str], lists: Sequence[str]) -> list[dict[str, Any]]:
     """The results of `initialize` and of each list of a server on memory streams."""
-    server = build_server(_no_service, worker=worker, consult=consult)
+    server = build_server(_no_service, worker=worker, groups=groups)
     to_server, server_reads = create_context_streams[SessionMessage | Exception](4)
     server_writes, from_server = create_context_streams[SessionMessage](4)
     parameters = {
