@@ -100,13 +100,66 @@ def test_after_a_kill_at_any_step_the_next_command_completes_or_undoes(home: Hom
         assert after == (new if swapping else old), f"killed at step {number} ({steps[number]})"
 
 
+@pytest.mark.parametrize("action", [first, upgrade, removal])
+def test_after_a_kill_while_it_was_being_undone_the_next_command_goes_on_undoing(
+    home: Home, action: Action
+) -> None:
+    prepare(home, action)
+    before = home.picture()
+    old = without_backups(before)
+    steps: list[str] = []
+    with pytest.raises(_Killed):
+        action(home, undoing(steps))
+    assert home.picture() == before
+    begin = steps.index("put back" if action is first else "returning")
+    for number in range(begin, len(steps)):
+        restore(home, before)
+        status = in_child(lambda number=number: action(home, undoing([], kill_at(number))))
+        assert os.WIFSIGNALED(status), f"step {number} was not reached"
+        settle(home)
+        assert without_backups(home.picture()) == old, f"killed at step {number} ({steps[number]})"
+
+
+def undoing(steps: list[str], then: journal.Checkpoint = lambda _: None) -> journal.Checkpoint:
+    """A checkpoint at whose fourth swap the installation is called off; then `then` is told."""
+
+    def checkpoint(step: str) -> None:
+        steps.append(step)
+        then(step)
+        if step == "swapped" and steps.count("swapped") == 4:
+            raise _Killed
+
+    return checkpoint
+
+
+def test_what_comes_back_is_the_owners_and_in_the_group_it_was(home: Home) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    config = home.write("config.toml", CONFIG)
+    os.chown(config, 1234, 4321)
+    with pytest.raises(_Killed):
+        first(home, lambda step: stop() if step == "in place" else None)
+    settle(home)
+    home.install("1.0.0", ONE)
+    assert (config.stat().st_uid, config.stat().st_gid) == (1234, 4321)
+    before = home.picture()
+    steps: list[str] = []
+    with pytest.raises(_Killed):
+        removal(home, undoing(steps))
+    assert "returning" in steps and home.picture() == before
+    assert (config.stat().st_uid, config.stat().st_gid) == (1234, 4321)
+
+
 def settle(home: Home) -> None:
     """What the next command does first, of one that then has nothing to do."""
     with pytest.raises(NotFound):
         uninstall(home.places, project=home.packages)
 
 
-def test_an_edit_made_between_a_kill_and_the_next_command_is_not_overwritten(home: Home) -> None:
+@pytest.mark.parametrize("beside", [None, "a file of mine, with that name"])
+def test_an_edit_made_between_a_kill_and_the_next_command_is_not_overwritten(
+    home: Home, beside: str | None
+) -> None:
     prepare(home, upgrade)
     home.write("agents/luna-worker.toml", ONE["agents/luna-worker.toml"])
     reached: list[str] = []
@@ -116,10 +169,12 @@ def test_an_edit_made_between_a_kill_and_the_next_command_is_not_overwritten(hom
     status = in_child(lambda: upgrade(home, kill_at(reached.index("staged"))))
     assert os.WIFSIGNALED(status)
     home.write("agents/luna-worker.toml", "edited just now")
+    if beside is not None:
+        home.write("agents/luna-worker.toml.baton-new", beside)
     report = home.install("2.0.0", TWO)
     assert "completed" in " ".join(report.notes)
     assert home.read("agents/luna-worker.toml") == "edited just now"
-    assert home.read("agents/luna-worker.toml.baton-new") == TWO["agents/luna-worker.toml"]
+    assert home.read("agents/luna-worker.toml.baton-new") == (beside or TWO["agents/luna-worker.toml"])
 
 
 @pytest.mark.parametrize("action", [first, upgrade, removal])
@@ -158,7 +213,7 @@ def refusing_at(number: int) -> journal.Checkpoint:
     left = iter(range(number, -1, -1))
 
     def checkpoint(_: str) -> None:
-        if next(left) == 0:
+        if next(left, None) == 0:
             raise OSError(28, "No space left on device", "somewhere")
 
     return checkpoint

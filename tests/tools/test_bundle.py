@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
+from pathlib import Path
 
 from baton import __version__
 from baton.codex.home import OPENAI_VARIABLES
 from baton.process import environment
+from baton.runtime.places import BUNDLE, bundle_files
 from baton.tools.surface import surface_path
 from baton.verify.toolchain import TOOLS, Own
 from tools.conftest import CHECKOUT
@@ -35,6 +38,35 @@ def test_checkout_is_its_own_marketplace() -> None:
     (entry,) = market["plugins"]
     assert entry["name"] == json.loads((CHECKOUT / ".codex-plugin/plugin.json").read_text())["name"]
     assert entry["source"] == {"source": "local", "path": "./"}
+
+
+def test_what_is_installed_is_what_is_tracked_of_it_and_the_wheel_carries_the_same() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *BUNDLE], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout
+    tracked = {name for name in listed.split("\0") if name}
+    assert {name for name in BUNDLE if not (CHECKOUT / name).exists()} == set()
+    assert tracked <= set(bundle_files(str(CHECKOUT)))
+    wheel = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert wheel["packages"] == ["server/baton"]
+    assert wheel["force-include"] == {name: f"baton/bundle/{name}" for name in BUNDLE if name != "server"}
+
+
+def test_caches_links_and_hidden_files_are_no_part_of_what_is_installed(test_root: Path) -> None:
+    wanted = ["policy/policy.toml", "server/baton/__init__.py", "skills/one/SKILL.md", ".mcp.json"]
+    caches = [
+        *("server/.mypy_cache/3.11/x.json", "server/baton/.ruff_cache/0/x", "server/.pytest_cache/README.md"),
+        *("server/baton/__pycache__/x.cpython-311.pyc", "server/baton/y.pyc", "skills/one/.SKILL.md.swp"),
+        *("policy/.hypothesis/unicode_data/x", "skills/.DS_Store", "tests/test_x.py", ".git/HEAD"),
+    ]
+    for name in (*wanted, *caches):
+        (test_root / name).parent.mkdir(parents=True, exist_ok=True)
+        (test_root / name).write_text("x")
+    (test_root / "skills/linked").symlink_to(test_root / "tests")
+    (test_root / "skills/linked.md").symlink_to(test_root / "tests/test_x.py")
+    assert bundle_files(str(test_root)) == sorted(wanted)
 
 
 def test_lock_files_name_no_index_and_pin_every_package() -> None:

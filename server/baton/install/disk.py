@@ -41,7 +41,7 @@ def look(path: Path) -> Found:
     except OSError as error:
         raise _unreadable(path, error) from None
     if stat.S_ISLNK(status.st_mode):
-        return Found(There.LINK, digest(path.read_bytes()) if path.is_file() else None)
+        return Found(There.LINK, digest(content(path)) if path.is_file() else None)
     if not stat.S_ISREG(status.st_mode):
         return Found(There.OTHER)
     return Found(There.FILE, digest(content(path)))

@@ -107,11 +107,27 @@ def carry_out(
                 raise Busy(_CHANGED.format(step.target))
             checkpoint("swapped")
     except BaseException as error:
-        _undo(places, journal)
+        _take_back(places, journal, checkpoint)
         if isinstance(error, OSError):
             raise refused(error, places.home) from None
         raise
     _finish(places, journal, checkpoint)
+
+
+def _take_back(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
+    """Undo at once; cut short as well, the next command goes on undoing, never forward from a half."""
+    if places.journal.exists():
+        # A full disk takes no note, and is no reason to stop.
+        with contextlib.suppress(OSError):
+            _write(places, journal.model_copy(update={"swapping": False}))
+    try:
+        _undo(places, journal, checkpoint)
+    except OSError as error:
+        where = error.filename or places.home
+        raise StateUnavailable(
+            f"{where} cannot be put back as it was: {error.strerror}; make room or unlock it: the next"
+            " `baton install` settles the rest"
+        ) from None
 
 
 def interrupted(places: Places) -> bool:
@@ -136,11 +152,13 @@ def recover(places: Places) -> Settled | None:
         return None
     try:
         if not journal.swapping:
-            _undo(places, journal)
+            _undo(places, journal, lambda _: None)
             return Settled("an interrupted installation was undone", tuple(map(Path, journal.folders)))
         for step in journal.steps:
             if not _swap(step) and step.stage is not None and Path(step.stage).exists():
-                Path(step.stage).replace(step.target + BESIDE)
+                beside = Path(step.target + BESIDE)
+                if look(beside).there is There.NOTHING:
+                    Path(step.stage).replace(beside)
         _finish(places, journal, lambda _: None)
     except OSError as error:
         raise refused(error, places.home) from None
@@ -218,9 +236,9 @@ def _mode(change: Change) -> int:
 
 def _keep_owner(stage: Path, target: Path) -> None:
     with contextlib.suppress(OSError):
-        there = target.stat()
-        if there.st_uid != os.geteuid():
-            os.chown(stage, there.st_uid, there.st_gid)
+        there, staged = target.stat(), stage.lstat()
+        if (there.st_uid, there.st_gid) != (staged.st_uid, staged.st_gid):
+            os.chown(stage, there.st_uid, there.st_gid, follow_symlinks=False)
 
 
 def _put(path: Path, content: bytes, mode: int) -> None:
@@ -266,26 +284,37 @@ def _finish(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
     checkpoint("done")
 
 
-def _undo(places: Places, journal: _Journal) -> None:
+def _undo(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
     """Put everything back as it was, and forget the journal at the very end."""
     for step in reversed(journal.steps):
         target = Path(step.target)
         touched = look(target).sha256 == step.after and step.after != step.before
         if step.stage is not None and Path(step.stage).exists():
             touched = False
+        back = _returning(step, journal)
+        back.unlink(missing_ok=True)
         if not touched:
             continue
         if step.backup is not None and Path(step.backup).exists():
-            back = target.with_name(f".{target.name}.{Path(journal.backups).name}")
             _copy(Path(step.backup), back)
+            _keep_owner(back, target)
+            checkpoint("returning")
             back.replace(target)
         elif step.backup is None:
             target.unlink(missing_ok=True)
+        checkpoint("put back")
     _remove_stages(journal)
+    checkpoint("undone")
     _fresh(places).unlink(missing_ok=True)
     places.journal.unlink(missing_ok=True)
     shutil.rmtree(journal.backups, ignore_errors=True)
     remove_empty([places.backups, *(Path(folder) for folder in reversed(journal.folders))])
+
+
+def _returning(step: _Step, journal: _Journal) -> Path:
+    """Where what was there comes back to, beside its target; not where ours is staged."""
+    target = Path(step.target)
+    return target.with_name(f".{target.name}.{Path(journal.backups).name}.back")
 
 
 def _remove_stages(journal: _Journal) -> None:
@@ -306,8 +335,7 @@ def _prune_backups(places: Places) -> None:
         made = sorted(places.backups.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
         for folder in made[:-BACKUPS_KEPT]:
             shutil.rmtree(folder, ignore_errors=True)
-        for folder in made:
-            folder.rmdir() if not any(folder.iterdir()) else None
+        remove_empty(made)
         places.backups.rmdir()
 
 

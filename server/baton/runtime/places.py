@@ -110,7 +110,10 @@ def environment_key(root: str, abi: str) -> str:
 
 
 def bundle_files(root: str) -> list[str]:
-    """The bundle's files below `root`, sorted; links and compiled files are no part of it."""
+    """The bundle's files below `root`, sorted.
+
+    Links, compiled files and what is hidden (caches of tools, an editor's files) are no part of it.
+    """
     return sorted(_walk(root))
 
 
@@ -129,8 +132,8 @@ def _walk(root: str) -> Iterator[str]:
         if os.path.isfile(path):
             yield top
         for folder, names, files in os.walk(path):
-            names[:] = [name for name in names if name != "__pycache__"]
+            names[:] = [name for name in names if name != "__pycache__" and not name.startswith(".")]
             for name in files:
                 full = os.path.join(folder, name)
-                if not name.endswith(".pyc") and not os.path.islink(full):
+                if not name.endswith(".pyc") and not name.startswith(".") and not os.path.islink(full):
                     yield os.path.relpath(full, root)
