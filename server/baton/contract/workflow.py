@@ -222,7 +222,7 @@ class WorkflowCall(Wire):
     step: Step | None = None
     """record: what is recorded; replan: go back to it; status: whose part."""
     text: Text | None = None
-    """record: the step's product, or what was done."""
+    """record: the step's product, what was done, or the conclusion."""
     commit: Word | None = None
     """record: the commit that holds it."""
     reject: Text | None = None
@@ -283,8 +283,6 @@ class TestReport(Wire):
     """The tree of the workspace that they ran on."""
     head: str | None = None
     runs: list[TestRun]
-    changed_files: list[str] = []
-    """What the tests changed in their checkout; none of it lands."""
 
 
 def outcome_of(exit_code: int | None) -> TestOutcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from baton.contract.evidence import CheckResult
@@ -28,10 +28,11 @@ async def run_checks(
     commit: str,
     task_id: str | None = None,
     attempt: int | None = None,
+    told: Callable[[CheckResult], None] | None = None,
 ) -> list[CheckResult]:
     """Run commands one after another on a checkout of `commit`; every output is kept.
 
-    They share the checkout, as they would for a person, but each has a home and temporary folder of its own.
+    Each result is recorded with the run, or given to `told` where no run is on record. They share the checkout, as they would for a person, but each has a home and temporary folder of its own.
     Ends early when the run is told to stop.
     """
     lease, links, git = await blocking(_check_out, ctx, commit)
@@ -60,7 +61,10 @@ async def run_checks(
                 artifacts=ctx.house.artifacts,
             )
             results.append(result)
-            _record(ctx, result, number, task_id, attempt)
+            if told is None:
+                _record(ctx, result, number, task_id, attempt)
+            else:
+                told(result)
     finally:
         await blocking(_leave, lease, scratch)
     return results

@@ -1,0 +1,225 @@
+"""What git says of a workflow: trees of the workspace, patches that apply or do not, commits that hold them.
+
+Everything is done in the private repository with an index of its own; in the person's repository nothing is
+written but the pin of the workflow. Paths in patches are relative to the workspace.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton.contract.errors import InvalidInput
+from baton.contract.task import Task
+from baton.contract.tree import Snapshot, show_path
+from baton.engine.house import House
+from baton.workspace.git import Git, GitFailed, Output
+from baton.workspace.limits import Limits
+from baton.workspace.locate import Site, locate, read_head
+from baton.workspace.repository import PrivateRepository
+from baton.workspace.scope import read_scope
+
+SHOWN = 5
+
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+class DoesNotApply(Exception):
+    """Raised for a patch that does not apply; `reason` says where, in one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = " ".join(reason.split())[:400]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The workspace of one workflow, as git has it. All methods block."""
+
+    repo: PrivateRepository
+    workflow_id: str
+
+    @classmethod
+    def open(cls, house: House, workspace: Path, workflow_id: str) -> Ground:
+        """Open it. Raises `InvalidInput` for what is no git repository with a commit."""
+        git = Git.find()
+        site = locate(workspace, git)
+        if site.kind != "git" or site.head is None:
+            raise InvalidInput(
+                f"workspace {workspace} is not a git repository with a commit, which a workflow needs"
+            )
+        policy = house.policy(workspace)
+        limits = Limits(
+            plain_folder_files=policy.limits.plain_folder_files,
+            plain_folder_bytes=policy.limits.plain_folder_bytes,
+            kept_bytes=policy.limits.kept_bytes,
+        )
+        return cls(PrivateRepository.open(house.state, site, limits, git), workflow_id)
+
+    @property
+    def site(self) -> Site:
+        return self.repo.site
+
+    def ref(self, name: str | int) -> str:
+        return f"refs/runs/{self.workflow_id}/{name}"
+
+    def snapshot(self, name: str | int = "now") -> Snapshot:
+        """The workspace as it is now, kept under a name."""
+        return self.repo.snapshot(self.ref(name), self.workflow_id)
+
+    def keep(self, name: str | int, commit: str) -> None:
+        """Keep a commit under a name for as long as the workflow is kept."""
+        self.repo.set_ref(self.ref(name), commit)
+
+    def dirty(self) -> list[str]:
+        """Paths that differ from HEAD or are untracked."""
+        listed = self.repo.git.theirs(
+            ["status", "--porcelain=v1", "-z", "--no-renames"], cwd=self.site.root
+        ).stdout
+        return [show_path(line[3:]) for line in listed.split(b"\0") if line]
+
+    def head(self) -> str | None:
+        return read_head(self.repo.git, self.site.root)
+
+    def diff(self, old: str, new: str) -> str:
+        """What changed between two commits or trees, as a patch."""
+        return self.repo.diff(old, new).decode("utf-8", "replace")
+
+    def changed(self, old: str, new: str) -> list[bytes]:
+        """Paths that differ, both ends of a rename, relative to the workspace."""
+        return sorted({path for change in self.repo.changes(old, new) for path in change.touched})
+
+    # -- patches -----------------------------------------------------------------------------------
+
+    def patched(self, base: str, patch: str, allowed: list[str], name: str | int) -> str:
+        """A commit with the patch on top of `base`, kept under a name.
+
+        Raises `DoesNotApply` for a patch that git does not apply, that changes nothing, or that leaves the
+        scope.
+        """
+        tree = self._applied(base, patch)
+        return self.kept_tree(base, tree, allowed, name)
+
+    def kept_tree(self, base: str, tree: str, allowed: list[str], name: str | int) -> str:
+        """A commit of a tree on top of `base`, kept under a name, in scope. Raises `DoesNotApply`."""
+        paths = self.changed(base, tree)
+        outside = self.repo.outside(base, tree)
+        if outside:
+            raise DoesNotApply(f"it changes {show_path(outside[0])}, which is outside the workspace")
+        if not paths:
+            raise DoesNotApply("it changes nothing")
+        refused = out_of_scope(paths, allowed)
+        if refused:
+            raise DoesNotApply(f"it leaves the scope: {'; '.join(refused[:SHOWN])}")
+        commit = self.repo.commit_tree(tree, [base], f"{self.workflow_id} step {name}\n")
+        self.keep(name, commit)
+        return commit
+
+    def fits(self, base: str, result: str, onto: str) -> str | None:
+        """Why the change from `base` to `result` does not apply to `onto`; None when it does."""
+        try:
+            self._applied(onto, self.repo.diff(base, result, binary=True))
+        except DoesNotApply as fault:
+            return fault.reason
+        return None
+
+    def holds(self, commit: str, base: str, result: str) -> str | None:
+        """Why a commit or tree does not hold the change from `base` to `result`; None when it does.
+
+        It does when taking the change back applies to it: other changes beside it do not matter.
+        """
+        done = self._apply(commit, self.repo.diff(base, result, binary=True), "--reverse", "--check")
+        if isinstance(done, Output) and done.exit_code == 0:
+            return None
+        changed = ", ".join(show_path(path) for path in self.changed(base, result)[:SHOWN])
+        return f"it does not hold the change in {changed}"
+
+    def commit_given(self, named: str, since: str | None) -> str:
+        """The full id of a commit of the person's that was not there at `since`.
+
+        Raises `InvalidInput` for what is no commit, is not on HEAD, or was there before.
+        """
+        root = self.site.root
+        if not _COMMIT.fullmatch(named):
+            raise InvalidInput(f"commit: {named!r} is not the id of a commit")
+        found = self.repo.git.theirs(
+            ["rev-parse", "--verify", "--quiet", f"{named}^{{commit}}"], cwd=root, ok=(0, 1, 128)
+        )
+        if found.exit_code != 0:
+            raise InvalidInput(f"commit: there is no commit {named} in {root}")
+        commit = found.stdout.decode().strip()
+        if not self._is_ancestor(commit, "HEAD"):
+            raise InvalidInput(f"commit: {named} is not in the history of HEAD")
+        if since is not None and self._is_ancestor(commit, since):
+            raise InvalidInput(f"commit: {named} was there before the step began")
+        return commit
+
+    def _is_ancestor(self, commit: str, of: str) -> bool:
+        done = self.repo.git.theirs(
+            ["merge-base", "--is-ancestor", commit, of], cwd=self.site.root, ok=(0, 1, 128)
+        )
+        return done.exit_code == 0
+
+    def _applied(self, base: str, patch: str | bytes) -> str:
+        """The tree with the patch on it. Raises `DoesNotApply`."""
+        data = patch.encode("utf-8", "surrogateescape") if isinstance(patch, str) else patch
+        # The line counts of a patch written by a model are often wrong while its lines are right.
+        tree = self._apply(base, data)
+        if isinstance(tree, Output):
+            counted = self._apply(base, data, "--recount")
+            if isinstance(counted, Output):
+                raise DoesNotApply(_why(tree))
+            tree = counted
+        return tree
+
+    def _apply(self, base: str, patch: bytes, *options: str) -> str | Output:
+        """The tree after `git apply` on an index of its own, or what git said when it did not apply.
+
+        With `--check` nothing but whether it applies: the output in any case.
+        """
+        prefix = [b"--directory=" + self.site.prefix.rstrip(b"/")] if self.site.prefix else []
+        with tempfile.TemporaryDirectory(dir=self.repo.path / "indexes", prefix="capture-") as folder:
+            index = Path(folder) / "index"
+            self.repo.run(["read-tree", base], index=index)
+            try:
+                done = self.repo.run(
+                    ["apply", "--cached", "--whitespace=nowarn", *options, *prefix, "-"],
+                    index=index,
+                    input=patch,
+                    ok=(0, 1, 128),
+                )
+            except GitFailed as error:
+                return Output(error.exit_code, b"", error.stderr)
+            if done.exit_code != 0 or "--check" in options:
+                return done
+            return self.repo.run(["write-tree"], index=index).stdout.decode().strip()
+
+
+def out_of_scope(paths: list[bytes], allowed: list[str]) -> list[str]:
+    """Which changes the scope of a workflow does not permit; an empty scope permits all but git's own."""
+    scope = read_scope(Task(objective="scope", allowed_files=allowed or ["**"]))
+    broken = [(path, scope.permits(path)) for path in paths]
+    return [f"{show_path(path)} ({rule})" for path, rule in broken if rule is not None]
+
+
+def patch_in(text: str) -> str | None:
+    """The patch in an answer: all of it, or its fenced parts; None when there is none."""
+    fenced = re.findall(r"(?ms)^```(?:diff|patch)?[ \t]*\n(.*?)^```[ \t]*$", text)
+    parts = [part for part in fenced if _looks_like_patch(part)] or (
+        [text] if _looks_like_patch(text) else []
+    )
+    if not parts:
+        return None
+    return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
+
+
+def _looks_like_patch(text: str) -> bool:
+    return bool(re.search(r"(?m)^(?:diff --git |--- )", text))
+
+
+def _why(done: Output) -> str:
+    lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return "; ".join(told[:SHOWN]) or (lines[0] if lines else "git does not apply it")
