@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from baton.ledger.state import StateFolder
+from baton.ledger.store import Ledger
 from cli.conftest import Run
+from cli.ledgers import add_run, start
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,55 @@ def test_a_name_that_is_not_utf8_is_shown_as_an_escape(run: Run) -> None:
     done = run("runs", "show", os.fsdecode(b"r\xff"))
     assert done.exit_code == 1
     assert done.stderr == "baton: no run 'r\\udcff'; `baton runs list` lists the runs\n"
+
+
+DAMAGE = {
+    "state of a run": "UPDATE runs SET state = 'dreaming'",
+    "state of a task": "UPDATE tasks SET state = 'dreaming'",
+    "contract": "UPDATE tasks SET contract = '{half'",
+    "dependencies": "UPDATE tasks SET depends_on = '{}'",
+    "event": "UPDATE events SET data = '[half'",
+    "kind of an event's data": "UPDATE events SET data = '[1]'",
+    "result": "UPDATE attempts SET result = '{half'",
+}
+
+
+@pytest.mark.parametrize("sql", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_record_is_one_line_in_every_command_that_reads_it(run: Run, sql: str) -> None:
+    with Ledger.open(StateFolder.find()) as ledger:
+        add_run(ledger, "r1")
+        start(ledger, "r1", "one")
+        with ledger.db.transaction() as db:
+            db.execute(sql)
+    failed = 0
+    for arguments in (
+        ("activity",),
+        ("activity", "r1", "--json"),
+        ("runs", "list"),
+        ("runs", "show", "r1"),
+        ("runs", "log", "r1"),
+        ("runs", "evidence", "r1"),
+        ("report", "r1"),
+        ("usage",),
+    ):
+        done = run(*arguments)
+        failed += done.exit_code
+        if done.exit_code:
+            assert (done.exit_code, done.stderr.count("\n")) == (1, 1), arguments
+            assert done.stderr.startswith("baton: "), arguments
+            assert "cannot be read" in done.stderr or "a fault of Baton's own" in done.stderr, arguments
+    assert failed, "no command noticed"
+
+
+def test_what_nobody_expected_is_one_line_that_says_how_to_see_more(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("two\nlines \x1b[2J")
+
+    monkeypatch.setattr(StateFolder, "find", broken)
+    done = run("activity")
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "baton: a fault of Baton's own (RuntimeError: two lines \\x1b[2J); BATON_LOG=debug shows where\n"
+    )

@@ -10,10 +10,13 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 
+from baton.contract.errors import StateUnavailable
 from baton.contract.states import TaskState
 from baton.contract.task import Task
 from baton.engine.house import House
+from baton.ledger.pages import Pages
 from baton.ledger.records import NewEvent, RunRecord, TaskRecord
+from baton.report.dashboard import app
 from baton.report.dashboard.app import PAGES, dashboard
 from baton.report.dashboard.keys import Keys
 from baton.report.dashboard.live import news, run_mark, runs_mark
@@ -202,6 +205,8 @@ def test_an_empty_record_says_so(inside: TestClient) -> None:
         ("/?page=x", 400, "page=x is no number from 1 on"),
         ("/?page=-1", 400, "page=-1 is no number"),
         ("/?page=99999999999999999999999", 400, "is no number"),
+        pytest.param("/?page=" + "0" * 19 + "1" + "9" * 9, 400, "is no number", id="zeros"),
+        pytest.param("/?page=" + "0" * 19 + "1" + "9" * 9999, 400, "is no number", id="ten thousand digits"),
         ("/?state=doen", 400, "state=doen is none; states are queued, running"),
         ("/live?of=secrets", 404, "there is no news of 'secrets'"),
     ],
@@ -307,6 +312,30 @@ def test_a_record_that_cannot_be_read_says_so_in_a_line(house: House, inside: Te
     with house.ledger.db.transaction() as db:
         db.execute("UPDATE runs SET state = 'dreaming'")
     assert inside.get("/runs/r1/tasks/t0").status_code == 503
+    assert inside.get("/").status_code == 503
+
+
+def test_what_nobody_expected_is_a_page_too(
+    house: House, inside: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> list[object]:
+        raise RuntimeError("<b>so it goes</b>")
+
+    monkeypatch.setattr(Pages, "runs_page", broken)
+    answer = inside.get("/")
+    assert answer.status_code == 500
+    assert "a fault of Baton's own".lower() in answer.text.lower().replace("&#39;", "'")
+    assert "RuntimeError: <b>so it goes</b>" in Seen(answer.text).text
+
+
+def test_news_that_cannot_be_read_end_and_are_asked_for_again(
+    inside: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise StateUnavailable("the disk is gone")
+
+    monkeypatch.setattr(app, "runs_mark", broken)
+    assert inside.get("/live?of=runs").content == b""
 
 
 @pytest.mark.codex

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -12,6 +13,11 @@ from click.exceptions import NoArgsIsHelpError
 
 from baton.cli.shown import many_lines
 from baton.contract.errors import BatonError, InvalidInput
+
+log = logging.getLogger(__name__)
+
+MAX_FAULT = 300
+"""Characters shown of an error that nobody expected."""
 
 
 class Group(click.Group):
@@ -90,8 +96,17 @@ class Program(Group):
             # The reader of our output has gone; that is its right.
             sys.stderr.close()
             ctx.exit(0)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
         except OSError as error:
             # The machine refuses something: a full disk, a folder that went away.
             place = f": {error.filename}" if error.filename else ""
             click.echo(many_lines(f"baton: {error.strerror or error}{place}"), err=True)
+            ctx.exit(1)
+        except Exception as error:
+            # A fault of ours, or a record that is not as we write them: one line too, and nothing is hidden.
+            log.debug("the command failed", exc_info=True)
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:MAX_FAULT]
+            where = "" if log.isEnabledFor(logging.DEBUG) else "; BATON_LOG=debug shows where"
+            click.echo(many_lines(f"baton: a fault of Baton's own ({told}){where}"), err=True)
             ctx.exit(1)

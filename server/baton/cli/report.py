@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from baton.cli.shown import one_line
 from baton.contract.errors import InvalidInput
 from baton.engine.house import House
 
@@ -42,10 +43,11 @@ def report(run_id: str, html: Path | None, task_ids: tuple[str, ...]) -> None:
         return
     page = render_report(found)
     if str(html) == "-":
-        click.echo(page)
+        # What is no Unicode has been made visible; this is for what no template shows.
+        click.echo(page.encode("utf-8", "backslashreplace"))
         return
     _write(html, page)
-    click.echo(f"written: {html}")
+    click.echo(f"written: {one_line(str(html))}")
 
 
 def _refuse_foreign(path: Path) -> None:

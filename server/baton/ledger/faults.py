@@ -14,6 +14,9 @@ DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 UNDECODABLE = "Could not decode to UTF-8"
 """How Python's module begins to say that a text is none. Nothing but UTF-8 is ever stored: see `text.py`."""
 
+MALFORMED = "malformed JSON"
+"""How SQLite says that a text is no JSON. Nothing else is ever stored where it is asked for."""
+
 MAX_REASON = 120
 
 
@@ -55,7 +58,16 @@ def as_baton_error(error: sqlite3.Error, database: Path) -> BatonError | None:
         _leave_mark(database)
         why = ascii(str(error)[:MAX_REASON])[1:-1]
         return StateUnavailable(f"the database {database} is damaged ({why}); the next start examines it")
+    if str(error) == MALFORMED:
+        return not_as_written(f"a record in {database}", MALFORMED)
     return None
+
+
+def not_as_written(record: str, why: str) -> StateUnavailable:
+    """The error for a record that this version does not understand."""
+    return StateUnavailable(
+        f"{record} cannot be read by this version of Baton ({why}); use the version that wrote it"
+    )
 
 
 def _primary_code(error: sqlite3.Error) -> int:

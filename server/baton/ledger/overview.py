@@ -10,10 +10,14 @@ import os
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
-from baton.contract.states import RunState
+from baton.contract.states import RunState, TaskState
 from baton.ledger.database import Database
+from baton.ledger.faults import not_as_written
+
+T = TypeVar("T")
 
 UNFINISHED = tuple(state.value for state in RunState if not state.at_rest)
 
@@ -135,7 +139,10 @@ class AttemptSpent:
 
 
 class Overview:
-    """Reads lists from an open database; changes nothing."""
+    """Reads lists from an open database; changes nothing.
+
+    Every method raises `StateUnavailable` for a record that this version does not understand.
+    """
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -300,12 +307,29 @@ def where_runs(chosen: RunFilter) -> tuple[str, list[object]]:
     return " AND ".join(parts), values
 
 
+def stored_json(text: str, kind: type[T], record: str) -> T:
+    """The value of a JSON text; `record` says in an error whose it is. Raises `StateUnavailable`."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise not_as_written(record, str(error)) from None
+    if not isinstance(value, kind):
+        raise not_as_written(record, f"{type(value).__name__} where {kind.__name__} is expected")
+    return value
+
+
+def _known(state: str, states: type[StrEnum], record: str) -> None:
+    if state not in tuple(states):
+        raise not_as_written(record, f"its state is {state!r}")
+
+
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
 def _run(row: sqlite3.Row) -> RunLine:
     run_id, workspace, repo_key, state, mode, background, spared, *rest = row
+    _known(state, RunState, f"run {run_id}")
     return RunLine(
         run_id, os.fsdecode(workspace), repo_key, state, mode, bool(background), bool(spared), *rest
     )
@@ -313,7 +337,9 @@ def _run(row: sqlite3.Row) -> RunLine:
 
 def _task(row: sqlite3.Row) -> TaskLine:
     values = list(row)
-    values[9] = tuple(json.loads(values[9]))
+    record = f"task {values[0]}"
+    _known(values[4], TaskState, record)
+    values[9] = tuple(stored_json(values[9], list, record))
     return TaskLine(*values)
 
 
@@ -328,7 +354,7 @@ def _attempt(row: sqlite3.Row) -> AttemptLine:
         effort=effort,
         deviates=bool(deviates),
         tokens=tokens,
-        checks=json.loads(checks or "{}"),
+        checks=stored_json(checks or "{}", dict, f"attempt {attempt} at task {task_id}"),
         violations=violations,
         started_at=started_at,
     )
@@ -336,7 +362,9 @@ def _attempt(row: sqlite3.Row) -> AttemptLine:
 
 def _event(row: sqlite3.Row) -> EventLine:
     run_id, seq, at, kind, task_id, attempt, data = row
-    return EventLine(run_id, seq, at, kind, task_id, attempt, json.loads(data))
+    return EventLine(
+        run_id, seq, at, kind, task_id, attempt, stored_json(data, dict, f"event {seq} of run {run_id}")
+    )
 
 
 def _spent(row: sqlite3.Row) -> AttemptSpent:

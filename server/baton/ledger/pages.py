@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.ledger.overview import AttemptLine, EventLine, Overview, RunFilter, RunLine, TaskLine, where_runs
+from baton.ledger.overview import (
+    AttemptLine,
+    EventLine,
+    Overview,
+    RunFilter,
+    RunLine,
+    TaskLine,
+    stored_json,
+    where_runs,
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,10 @@ class Pages(Overview):
     def dependencies(self, run_id: str) -> list[tuple[str, tuple[str, ...]]]:
         """Ids of all tasks of a run in their order, with what each depends on."""
         sql = "SELECT task_id, depends_on FROM tasks WHERE run_id = ? ORDER BY position, task_id"
-        return [(task_id, tuple(json.loads(listed))) for task_id, listed in self.db.read(sql, [run_id])]
+        return [
+            (task_id, tuple(stored_json(listed, list, f"task {task_id}")))
+            for task_id, listed in self.db.read(sql, [run_id])
+        ]
 
     def words(self, run_id: str) -> dict[str, str]:
         """Verdict or, without one, state of every task of a run."""
@@ -97,7 +108,15 @@ class Pages(Overview):
             " WHERE run_id = ? AND seq > ? AND kind NOT GLOB 'worker.*' AND kind <> 'check' ORDER BY seq"
         )
         return [
-            EventLine(run_id, seq, at, kind, task_id, attempt, json.loads(data) if data else {})
+            EventLine(
+                run_id,
+                seq,
+                at,
+                kind,
+                task_id,
+                attempt,
+                stored_json(data or "{}", dict, f"event {seq} of run {run_id}"),
+            )
             for seq, at, kind, task_id, attempt, data in self.db.read(sql, [run_id, after])
         ]
 

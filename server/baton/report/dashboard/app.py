@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,8 @@ from baton.report.dashboard.live import consultations_mark, news, pools_mark, ru
 from baton.report.dashboard.query import Query
 from baton.report.templating import prepare, render, source
 from baton.report.timelines import Timelines
+
+log = logging.getLogger(__name__)
 
 MAX_STREAMS = 40
 
@@ -65,7 +68,26 @@ def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] 
     return Guard(Starlette(routes=routes, exception_handlers=handlers), keys, port)
 
 
+def _answered(show: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """What nobody expected is a page too, and no traceback in the terminal."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await show(request)
+        except (HTTPException, BatonError, ValidationError):
+            raise
+        except Exception as error:
+            log.debug("%s failed", request.url.path, exc_info=True)
+            message = (
+                f"A fault of Baton's own, or a record that cannot be read: {type(error).__name__}: {error}"
+            )
+            return _page(request, "dashboard/message.html", 500, title="Not readable", message=message[:500])
+
+    return answer
+
+
 def _shows(house: House, page: Page) -> Callable[[Request], Any]:
+    @_answered
     async def show(request: Request) -> Response:
         query = Query(request)
         template, context = await run_in_threadpool(page, house, query)
@@ -75,6 +97,7 @@ def _shows(house: House, page: Page) -> Callable[[Request], Any]:
 
 
 def _report(house: House) -> Callable[[Request], Any]:
+    @_answered
     async def show(request: Request) -> Response:
         run_id = request.path_params["run_id"]
         page = await run_in_threadpool(run_pages.whole_report, house, run_id)
@@ -108,6 +131,9 @@ def _live(house: House, stopping: Callable[[], bool]) -> Callable[[Request], Any
             try:
                 async for line in news(house, marks[topic], stopping):
                     yield line
+            except Exception:
+                # The browser asks again by itself, and the page says meanwhile that nobody answers.
+                log.debug("the news of %r ended", topic, exc_info=True)
             finally:
                 streams.discard(mine)
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from baton.contract.errors import InvalidInput
 
-MAX_NUMBER = 2**53
+MAX_NUMBER = 10**15
 
 
 class Query:
@@ -29,9 +29,13 @@ class Query:
         text = self.text(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= MAX_NUMBER:
+        # Its length first: thousands of digits are not even read as a number.
+        if len(text) > len(str(MAX_NUMBER)) or not (text.isascii() and text.isdecimal()):
             raise InvalidInput(f"{name}={text[:40]} is no number from {least} on")
-        return int(text)
+        number = int(text)
+        if not least <= number <= MAX_NUMBER:
+            raise InvalidInput(f"{name}={text} is no number from {least} to {MAX_NUMBER}")
+        return number
 
     def with_(self, **changes: object) -> str:
         """This address with other parameters; None leaves one out."""
