@@ -373,7 +373,7 @@ def parts_of(run_id: str) -> dict[str, list[int]]:
             argv = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(part.endswith(b"guard.py") for part in argv):
+        if any(b"/process/" in part and b"/guard." in part for part in argv):
             parts["guard"].append(process.pid)
         elif b"baton.engine.runner" in argv:
             parts["runner"].append(process.pid)

@@ -198,7 +198,7 @@ def parts_of(pool_id: str) -> dict[str, list[ProcessId]]:
             argv = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(part.endswith(b"guard.py") for part in argv):
+        if any(b"/process/" in part and b"/guard." in part for part in argv):
             parts["guard"].append(process)
         elif any(b"pool-work" in part for part in argv):
             parts["command"].append(process)

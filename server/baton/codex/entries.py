@@ -82,7 +82,7 @@ class ProfileEntries:
 
     def _opens(self, path: str, denied: str) -> bool:
         """Whether an entry is to be read although it lies directly below the denied folder."""
-        if self.entries[path] != READ or not Path(path).is_relative_to(denied):
+        if self.entries[path] != READ or not path.startswith(f"{denied.rstrip('/')}/"):
             return False
         return next((above for above in _upwards(path)[1:] if above in self.entries), None) == denied
 
@@ -127,7 +127,8 @@ def _beside(folder: Path, visible: list[Path]) -> Iterator[Path]:
 
 
 def _upwards(path: str) -> list[str]:
-    return [path, *(str(parent) for parent in Path(path).parents)]
+    names = path.rstrip("/").split("/")
+    return [path, *("/".join(names[:end]) or "/" for end in range(len(names) - 1, 0, -1))]
 
 
 def _is_plain(path: str) -> bool:

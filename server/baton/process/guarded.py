@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import secrets
+import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -29,6 +31,11 @@ ORPHAN_ROUNDS = 10
 
 ORPHAN_PAUSE = 0.02
 """Seconds before a tree in which nothing is found is looked at once more."""
+
+_HEADER = struct.Struct("<4sIII")
+"""How a compiled module begins (PEP 552): magic number, flags, time and size of its source."""
+
+_WORD = 0xFFFFFFFF
 
 FORCE_SECONDS = guard.KILL_SECONDS + 5.0
 """What the guard has beyond the grace to end a tree before it is ended itself."""
@@ -244,4 +251,20 @@ def _guard_argv(death: int, report: int, grace: float, env: Mapping[str, str]) -
     # Python itself sets LC_CTYPE in a C locale; the program must not see what the caller did not give.
     drop = [] if "LC_CTYPE" in env else ["--drop", "LC_CTYPE"]
     options = ["--death-fd", str(death), "--report-fd", str(report), "--grace", str(grace), *drop]
-    return [sys.executable, "-I", "-S", "-E", guard.__file__, *options, "--"]
+    return [sys.executable, "-I", "-S", "-E", guard_program(), *options, "--"]
+
+
+def guard_program() -> str:
+    """What Python is to run as the guard: its compiled form where an import would take that, else its source.
+
+    A program given by its source is compiled at every start.
+    """
+    source, compiled = guard.__file__, tree.compiled_guard()
+    try:
+        with Path(compiled).open("rb") as file:
+            header = file.read(_HEADER.size)
+        facts = os.stat(source)  # noqa: PTH116
+    except (OSError, TypeError):
+        return source
+    same = (importlib.util.MAGIC_NUMBER, 0, int(facts.st_mtime) & _WORD, facts.st_size & _WORD)
+    return compiled if len(header) == _HEADER.size and _HEADER.unpack(header) == same else source

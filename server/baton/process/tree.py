@@ -8,6 +8,7 @@ start times are compared too, but orphans leave the tree; that path is not teste
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import time
@@ -144,6 +145,11 @@ def processes_with_marker(name: str, value: str) -> tuple[ProcessId, ...]:
     return tuple(found)
 
 
+def compiled_guard() -> str:
+    """Where Python keeps the compiled form of the guard, if it could write one."""
+    return importlib.util.cache_from_source(guard.__file__)
+
+
 def adopted(name: str, value: str) -> tuple[ProcessId, ...]:
     """Live direct children whose environment at their start held `name=value`, without guards (Linux).
 
@@ -246,9 +252,10 @@ def _environment(pid: int) -> list[bytes]:
 
 def _is_guard(pid: int) -> bool:
     try:
-        return os.fsencode(guard.__file__) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+    return any(os.fsencode(program) in words for program in (guard.__file__, compiled_guard()))
 
 
 def _has(process: psutil.Process, name: str, value: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 from baton.contract.errors import BatonError, StateUnavailable, Unsupported
 
@@ -168,11 +169,11 @@ def _communicate(
     max_output: int | None,
     timeout: float,
 ) -> Output:
-    with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack:
+    with _nameless_file() as errors, contextlib.ExitStack() as stack:
         stdin: int = subprocess.DEVNULL
         if input is not None:
             # A file instead of a pipe: git may print before it has read everything.
-            given = stack.enter_context(tempfile.TemporaryFile())
+            given = stack.enter_context(_nameless_file())
             given.write(input)
             given.seek(0)
             stdin = given.fileno()
@@ -198,6 +199,13 @@ def _communicate(
                 _end(child)
         errors.seek(0)
         return Output(child.returncode, stdout, errors.read(65536), cut)
+
+
+def _nameless_file() -> IO[bytes]:
+    """A file that only its handle leads to; in memory where the system has such, which no disk can slow."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("git", os.MFD_CLOEXEC), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _read(child: subprocess.Popen[bytes], limit: int | None, timeout: float) -> tuple[bytes, bool]:
