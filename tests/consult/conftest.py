@@ -64,8 +64,10 @@ class Desk:
 
         return fits("consult", anyio.run(ask))
 
-    def script(self, agent_does: dict[str, Any], **arguments: Any) -> dict[str, Any]:
-        return self.consult(scripted_question(agent_does), **arguments)
+    def script(
+        self, agent_does: dict[str, Any], question_before: str = "", **arguments: Any
+    ) -> dict[str, Any]:
+        return self.consult(question_before + scripted_question(agent_does), **arguments)
 
     def records(self, action: str, **arguments: Any) -> dict[str, Any]:
         call = parse(RecordsCall, {"action": action, "waitSeconds": 120, **arguments}, "records")

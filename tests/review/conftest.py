@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import jsonschema
 import pytest
 
 from baton.consult.service import ConsultService
@@ -21,6 +22,7 @@ from baton.engine.house import House
 from baton.ledger.locks import is_held
 from baton.review.confirm import Person, nobody
 from baton.review.service import ReviewService
+from baton.tools.review_catalogue import review_specs
 from consult.scripted import look
 from review import scripted
 
@@ -50,6 +52,14 @@ FINDING = {
     "confidence": "high",
     "suggestion": None,
 }
+
+
+def fits(told: dict[str, Any]) -> dict[str, Any]:
+    """The answer, which is what the tool's declaration says."""
+    (spec,) = review_specs()
+    jsonschema.validate(told, spec.output)
+    assert set(told) <= set(spec.output["properties"])
+    return told
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -103,7 +113,7 @@ class Desk:
             consulting = ConsultService(self.house, look, self.starts, scripted.adapter_of)
             return await ReviewService(consulting).review(call, self.session, person)
 
-        return anyio.run(do)
+        return fits(anyio.run(do))
 
     def plan(self, **arguments: Any) -> dict[str, Any]:
         return self.review("plan", **{"goal": "Is it right?", "diffRef": "main..work", **arguments})

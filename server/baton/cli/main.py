@@ -34,6 +34,8 @@ class _Commands(Lazy, Program):
         "dashboard": ("baton.cli.dashboard", "dashboard"),
         "report": ("baton.cli.report", "report"),
         "consult": ("baton.cli.consult", "consult"),
+        "review": ("baton.cli.review", "review"),
+        "scorecard": ("baton.cli.scorecard", "scorecard"),
         "init": ("baton.cli.init", "init"),
     }
 

@@ -13,6 +13,9 @@ from baton.contract.consult import Material
 from baton.contract.errors import InvalidInput, NotAllowed
 from baton.workspace.pathwalk import Tree
 
+CONTEXT = "context"
+"""The label of text that the caller gave."""
+
 MayRead = Callable[[Path], bool]
 
 
@@ -45,7 +48,7 @@ def gather(
     policy's keys of both bounds, and the argument, as errors name them. Raises
     `NotAllowed` for what may not be sent, `InvalidInput` for what is no text or too much.
     """
-    pieces = [Piece("context", context)] if context else []
+    pieces = [Piece(CONTEXT, context)] if context else []
     room = most - sum(len(piece.text.encode("utf-8", "replace")) for piece in pieces)
     if room < 0:
         raise InvalidInput(f"context: larger than {most} bytes ({keys[1]})")

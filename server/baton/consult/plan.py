@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -14,8 +14,9 @@ import jsonschema
 from baton.consult.adapters.protocol import Agent, Runtime, Sees
 from baton.consult.agents import AdapterOf, Known, Look, agent_of, host_of
 from baton.consult.content import Content
-from baton.consult.context_material import Piece, gather
+from baton.consult.context_material import CONTEXT, Piece, gather
 from baton.consult.identity import Host
+from baton.consult.outgoing import Sightings, cleaned, look_through, prose, refuse_secrets
 from baton.consult.prompt import Asking, prompt
 from baton.consult.request import TurnRequest
 from baton.consult.routing import Candidate, Chosen, Wanted, choose, why_not
@@ -55,6 +56,10 @@ class Plan:
     """Another round of a consultation that there is."""
     refused: Mapping[str, str]
     """Why the other agents are not asked."""
+    seen: Sightings = field(default_factory=Sightings)
+    """What looks like credentials in what is sent as it is."""
+    masked: Sequence[str] = ()
+    """What was masked in prose."""
 
 
 def rules_for(house: House, workspace: Path | None) -> ConsultRules:
@@ -97,6 +102,8 @@ async def make_plan(
     _check_call(call, rules)
     wanted = _wanted(call, rules)
     pieces = await blocking(_material, house, call, session, rules, workspace)
+    call, pieces, masked = await blocking(_clean, call, pieces)
+    seen = await blocking(_look_through, call, pieces)
 
     def pick(candidates: Mapping[str, Candidate]) -> list[Seat]:
         if call.follow_up is not None:
@@ -123,7 +130,9 @@ async def make_plan(
         for name, candidate in candidates.items()
         if (reason := why_not(candidate, host, wanted, by_name=bool(call.targets))) is not None
     }
-    return Plan(consultation, turns, rules, call.follow_up is not None, refused)
+    if not call.dry_run and not call.send_secrets:
+        refuse_secrets(seen.secrets, "take them out, or call with sendSecrets when the person agrees")
+    return Plan(consultation, turns, rules, call.follow_up is not None, refused, seen, masked)
 
 
 async def find_seats(
@@ -211,6 +220,20 @@ def _material(
         may_read=bounds_of(session, house.env).may_read,
         most=rules.max_context_bytes,
     )
+
+
+def _clean(call: ConsultCall, pieces: Sequence[Piece]) -> tuple[ConsultCall, list[Piece], list[str]]:
+    """The call and its material with credentials masked in prose, and what was masked."""
+    question, masked = prose(call.question)
+    clean, more = cleaned(pieces, prose_labels=frozenset((CONTEXT,)))
+    return call.model_copy(update={"question": question}), clean, [*masked, *more]
+
+
+def _look_through(call: ConsultCall, pieces: Sequence[Piece]) -> Sightings:
+    schema = []
+    if call.answer_schema is not None:
+        schema.append(Piece("answerSchema", json.dumps(call.answer_schema, ensure_ascii=False)))
+    return look_through([*pieces, *schema])
 
 
 def _new(call: ConsultCall, rules: ConsultRules, host: Host, workspace: Path | None) -> ConsultationRecord:

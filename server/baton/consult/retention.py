@@ -9,8 +9,9 @@ from baton.consult.content import remove_held
 from baton.consult.launch import recover_consultations
 from baton.consult.records import delete
 from baton.consult.sessions import sweep
-from baton.contract.errors import BatonError
+from baton.contract.errors import BatonError, NotFound
 from baton.engine.house import House
+from baton.ledger.consult_records import ConsultationRecord
 from baton.ledger.consultations import DAY
 from baton.policy.load import load_policy
 
@@ -28,8 +29,8 @@ class Forgotten:
 def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) -> Forgotten:
     """Forget consultations at rest for longer than the person's `consult.keep_days`.
 
-    Parts of other work (reviews, workflows) stay: they go with that. Text that is only held goes when its
-    hour is over, as ever.
+    Reviews at rest for as long go as well. Parts of other work stay as long as that is there. Text that is
+    only held goes when its hour is over, as ever.
     """
     done = Forgotten()
     moment = time.time() if at is None else at
@@ -40,8 +41,10 @@ def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) 
         remove_held(house, moment)
         # What programs keep of conversations that no record knows any more.
         sweep(house, seconds)
+    if not dry_run:
+        house.ledger.delete_reviews(before)
     for consultation in house.ledger.consultations(-1):
-        if consultation.parent is not None or consultation.ended_at is None:
+        if consultation.ended_at is None or _is_needed(house, consultation):
             continue
         if consultation.ended_at >= before:
             continue
@@ -52,3 +55,14 @@ def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) 
         except (BatonError, OSError) as error:
             done.faults.append(f"{consultation.consultation_id}: {error}")
     return done
+
+
+def _is_needed(house: House, consultation: ConsultationRecord) -> bool:
+    """Whether it is a part of other work that is still there."""
+    if consultation.kind == "review" and consultation.parent is not None:
+        try:
+            house.ledger.review(consultation.parent)
+        except NotFound:
+            return False
+        return True
+    return consultation.parent is not None

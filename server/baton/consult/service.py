@@ -11,6 +11,7 @@ from baton.consult.adapters import adapter_of
 from baton.consult.agents import AdapterOf, Look, ProgramLook
 from baton.consult.content import Content
 from baton.consult.launch import Start, recover_consultations, start_asking
+from baton.consult.outgoing import SHOWN
 from baton.consult.plan import Plan, make_plan
 from baton.consult.present import material_shown, present
 from baton.consult.records import Records
@@ -170,6 +171,9 @@ class ConsultService:
             "wouldAsk": asked,
             "estimatedCostUsd": sum(known) if len(known) == len(costs) else None,
             "material": material_shown(plan.turns[0].record.material),
+            "secrets": [sighting.place for sighting in plan.seen.secrets[:SHOWN]],
+            "suspects": [sighting.place for sighting in plan.seen.suspects[:SHOWN]],
+            "masked": list(plan.masked),
             "notAsked": dict(plan.refused),
             "next": "nothing was sent; call again without dryRun",
         }

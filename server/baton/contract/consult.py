@@ -103,6 +103,8 @@ class ConsultCall(Wire):
     """JSON Schema that the answer must satisfy."""
     follow_up: ConsultationId | None = None
     """Go on with this consultation: its agents remember it."""
+    send_secrets: bool = False
+    """Send code and files although they hold what looks like credentials: the person agreed."""
     workspace: Word | None = None
     """Absolute path; default is the session's folder."""
     wait_seconds: Annotated[int, Field(ge=0, le=280)] = 240

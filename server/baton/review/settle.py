@@ -14,7 +14,7 @@ from baton.consult.plan import Plan, PlannedTurn, rules_for
 from baton.consult.request import TurnRequest
 from baton.consult.service import ConsultService
 from baton.contract.consult import TurnState
-from baton.contract.errors import BatonError, SpendLimit, WrongState
+from baton.contract.errors import BatonError, NotFound, SpendLimit, WrongState
 from baton.contract.review import Disposition, RecheckStatus, ReviewState
 from baton.ledger.consult_records import ConsultTurnRecord
 from baton.ledger.review_records import (
@@ -43,7 +43,13 @@ def settle(consulting: ConsultService, review: ReviewRecord) -> ReviewRecord:
     house = consulting.house
     if review.state is not ReviewState.RUNNING or review.consultation_id is None:
         return review
-    consultation = house.ledger.consultation(review.consultation_id)
+    try:
+        consultation = house.ledger.consultation(review.consultation_id)
+    except NotFound:
+        why = "its consultation was deleted before the answers were read"
+        return house.ledger.change_review(
+            review.review_id, state=ReviewState.FAILED, consultation_id=None, note=why
+        )
     if not consultation.state.at_rest:
         return review
     turns = house.ledger.consult_turns(review.consultation_id)

@@ -46,6 +46,7 @@ _STRING = {"type": "string"}
 _COST = {"type": ["number", "null"]}
 _OBJECT = {"type": "object"}
 _OBJECTS = {"type": "array", "items": _OBJECT}
+_STRINGS = {"type": "array", "items": _STRING}
 _STATES = [*(state.value for state in ConsultationState), "dry_run"]
 
 
@@ -73,6 +74,9 @@ def _answers_schema() -> dict[str, Any]:
         wouldAsk=_OBJECTS,
         estimatedCostUsd=_COST,
         material=_OBJECTS,
+        secrets=_STRINGS,
+        suspects=_STRINGS,
+        masked=_STRINGS,
         notAsked=_OBJECT,
         shortened=_STRING,
         next=_STRING,
