@@ -152,6 +152,55 @@ def test_a_server_entry_of_our_name_that_is_not_ours_is_refused(home: Home) -> N
     assert home.picture() == before
 
 
+ENTRY_POINTS = {
+    "pip": "#!/usr/bin/python3\nimport sys\nfrom baton.cli.main import main\nsys.exit(main())\n",
+    "uv": "#!/x/bin/python\n# -*- coding: utf-8 -*-\nimport sys\nfrom baton.cli.main import main\n",
+}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("text", ENTRY_POINTS.values())
+def test_the_command_of_a_python_package_in_the_same_folder_stays(
+    home: Home, text: str, linked: bool
+) -> None:
+    home.places.commands.mkdir(parents=True)
+    script = home.user / "tools" / "baton" if linked else home.places.command
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(text)
+    if linked:
+        home.places.command.symlink_to(script)
+    before = home.picture()
+    report = home.install()
+    assert "command of a Python package" in " ".join(report.notes)
+    assert home.places.bundle.is_dir()
+    assert not home.install().changed
+    home.install("2.0.0", upgrade=True)
+    home.uninstall()
+    assert home.picture() == before
+
+
+def test_a_command_of_ours_that_a_python_package_has_replaced_is_given_up(home: Home) -> None:
+    home.install()
+    home.places.command.write_text(ENTRY_POINTS["pip"])
+    home.install("2.0.0", upgrade=True)
+    assert {file.name for file in home.places.commands.iterdir()} == {"baton"}
+    home.uninstall()
+    assert home.places.command.read_text() == ENTRY_POINTS["pip"]
+
+
+@pytest.mark.parametrize("there", ["a foreign command", None])
+def test_a_foreign_command_of_our_name_is_refused(home: Home, there: str | None) -> None:
+    home.places.commands.mkdir(parents=True)
+    if there is None:
+        home.places.command.symlink_to("nowhere")
+    else:
+        home.places.command.write_text(there)
+    before = home.picture()
+    with pytest.raises(InvalidInput, match=r"bin/baton \(not Baton's"):
+        home.install(adopt=True)
+    assert home.picture() == before
+
+
 EARLIER = {
     "orchestration/owned-paths.txt": (
         "skills/orchestrate-work\nagents/luna-worker.toml\norchestration/scripts\n../outside\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path, PurePosixPath
 
+from baton.install.disk import content
 from baton.install.owned import Kind
 from baton.install.places import Places
 from baton.install.shipped import SHIM_MARK, Shipped
@@ -25,9 +27,9 @@ _AGENT_KEYS = {
 }
 
 
-def is_familiar(shipped: Shipped, content: bytes) -> bool:
+def is_familiar(shipped: Shipped, found: bytes) -> bool:
     """Whether a file at one of our paths is built like ours: an agent or skill of that name, a command."""
-    text = content.decode("utf-8", "replace")
+    text = found.decode("utf-8", "replace")
     match shipped.kind:
         case Kind.BUNDLE | Kind.BESIDE:
             return True
@@ -37,6 +39,17 @@ def is_familiar(shipped: Shipped, content: bytes) -> bool:
             return _is_agent(text, shipped.path.stem)
         case Kind.SKILL:
             return _is_skill(text, shipped.path)
+
+
+def is_entry_point(path: Path) -> bool:
+    """Whether a file, or what a link leads to, is the command of a Baton that a Python installer put there.
+
+    `pip install --user`, pipx and uv put commands into the same folder as we do.
+    """
+    if not path.is_file():
+        return False
+    text = content(path).decode("utf-8", "replace")
+    return re.search(r"^(?:from|import) baton\.cli\.main\b", text, re.MULTILINE) is not None
 
 
 def earlier_files(places: Places, ours: set[Path]) -> list[Path]:

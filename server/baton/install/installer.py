@@ -14,6 +14,7 @@ from baton.install.config_edit import Edit, drop_server, put_server
 from baton.install.config_text import read_text
 from baton.install.decisions import Files, Outcome, folders_of
 from baton.install.disk import digest, look
+from baton.install.familiar import is_entry_point
 from baton.install.journal import (
     Change,
     Checkpoint,
@@ -100,9 +101,13 @@ class Installer:
         content = read_config(self.places.config)
         plugin = plugin_in(read_text(content or b"", self.places.config).data)
         recorded = {path: file for path, file in _recorded(self.places, owned) if is_home(self.places, path)}
-        outcome = self._files(recorded, wish).settle(
-            self._wanted(agents_only, plugin is not None, recorded if wish.keep_parts else None), earlier=True
-        )
+        wanted = self._wanted(agents_only, plugin is not None, recorded if wish.keep_parts else None)
+        if not agents_only and is_entry_point(self.places.command):
+            wanted = [each for each in wanted if each.path != self.places.command]
+            entered.notes.append(
+                f"{self.places.command} is the command of a Python package, and stays as it is"
+            )
+        outcome = self._files(recorded, wish).settle(wanted, earlier=True)
         outcome.check(self.places.home)
         entry = owned.config if owned else None
         if plugin is not None and not wish.keep_parts:
