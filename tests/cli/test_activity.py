@@ -158,6 +158,21 @@ def test_a_full_house_fits_the_terminal(
         assert terminal.cursor_is_shown()
 
 
+def test_the_room_that_one_run_does_not_need_is_the_others(
+    ledger: Ledger, env: dict[str, str], alive: FileLock, test_root: Path
+) -> None:
+    add_run(ledger, OTHER)
+    start(ledger, OTHER, "one")
+    add_run(ledger, RUN, [f"task-{number:02d}" for number in range(60)])
+    with Terminal(test_root, [*BATON, "--watch"], env, columns=200, rows=50) as terminal:
+        shown = terminal.until(lambda screen: "more task" in screen and OTHER in screen)
+        # The title, the big run, and three lines of the small one: all rows are used.
+        assert [row for row in shown if row == ""] == []
+        assert shown[-1].lstrip().startswith("one ")
+        assert sum("waits for a worker" in row for row in shown) == 44
+        assert "  and 16 more tasks" in shown
+
+
 def test_watching_begins_before_anything_is_there_and_sees_it_come(
     ledger: Ledger, env: dict[str, str], alive: FileLock, test_root: Path
 ) -> None:

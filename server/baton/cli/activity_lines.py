@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -47,22 +48,44 @@ def activity_lines(
     and tasks at work go before queued ones, those before what went wrong, and that before the rest. Without
     a width nothing is cut and a task has one line.
     """
+    built = [_build(run, now, width) for run in runs]
+    wanted = [len(one.head) + sum(map(len, one.blocks)) for one in built]
     lines: list[Text] = []
-    for number, run in enumerate(runs):
+    for number, one in enumerate(built):
         room = None
         if height is not None:
             left = height - len(lines)
             # One line each for those that follow, if only to say that they are there.
-            room = max(2, left // (len(runs) - number))
+            room = max(2, _share(left, wanted[number], wanted[number + 1 :]))
             if left < 2 and number:
                 lines.append(Text(f"and {_many(len(runs) - number, 'more run')}", style="dim"))
                 break
-        lines += _run(run, now, width, room)
+        lines += _fitted(one, room)
     cut = [_cut(line, width) for line in lines]
     return cut if height is None else cut[:height]
 
 
-def _run(run: RunNow, now: float, width: int | None, room: int | None) -> list[Text]:
+@dataclass(frozen=True)
+class _Built:
+    """The lines of one run: its own, and those of each of its tasks."""
+
+    head: list[Text]
+    blocks: list[list[Text]]
+    tasks: Sequence[TaskNow]
+
+
+def _share(left: int, own: int, others: Sequence[int]) -> int:
+    """Of the `left` lines those of one run: as many as of any other, and what the others do not want."""
+    wanted = sorted([own, *others])
+    for number, lines in enumerate(wanted):
+        level = left // (len(wanted) - number)
+        if lines > level:
+            return min(own, level)
+        left -= lines
+    return own
+
+
+def _build(run: RunNow, now: float, width: int | None) -> _Built:
     head = [_head(run)]
     if not run.at_rest and not run.alive:
         head.append(Text(f"  {_GONE}", style="yellow"))
@@ -71,11 +94,17 @@ def _run(run: RunNow, now: float, width: int | None, room: int | None) -> list[T
     wide = width is None or width >= WIDE
     columns = max((cell_len(one_line(task.line.task_id)) for task in run.tasks), default=0)
     blocks = [_task(task, now, wide=wide, names=min(columns, 20)) for task in run.tasks]
-    shown = range(len(blocks)) if room is None else _fitting(run.tasks, blocks, room - len(head))
+    return _Built(head, blocks, run.tasks)
+
+
+def _fitted(run: _Built, room: int | None) -> list[Text]:
+    """The lines that fit into the room."""
+    blocks = run.blocks
+    shown = range(len(blocks)) if room is None else _fitting(run.tasks, blocks, room - len(run.head))
     lines = [line for number in shown for line in blocks[number]]
     if len(shown) < len(blocks):
         lines.append(Text(f"  and {_many(len(blocks) - len(shown), 'more task')}", style="dim"))
-    return head + lines
+    return run.head + lines
 
 
 def _fitting(tasks: Sequence[TaskNow], blocks: list[list[Text]], room: int) -> list[int]:
