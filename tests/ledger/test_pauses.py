@@ -27,3 +27,13 @@ def test_pause_that_is_over_is_none_and_leaves_nothing(state: StateFolder) -> No
         assert ledger.model_pause("a") is None
         ledger.pause_model("b", time.time() + 600, "now")
         assert [tuple(row) for row in ledger.db.read("SELECT model FROM pauses")] == [("b",)]
+
+
+def test_all_that_are_not_over_are_told(state: StateFolder) -> None:
+    end = time.time() + 600
+    with Ledger.open(state) as ledger:
+        assert ledger.model_pauses() == []
+        ledger.pause_model("b", end, "now")
+        ledger.pause_model("a", end + 1, "now")
+        ledger.pause_model("c", time.time() - 1, "past")
+        assert [(one.model, one.until) for one in ledger.model_pauses()] == [("a", end + 1), ("b", end)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from baton.pool.jobs import Job
+from baton.pool.jobs import Job, JobRoute
 from baton.pool.queue import Entry, JobQueue
 from pool.shop import a_job, a_writer
 
@@ -95,3 +96,35 @@ def test_a_delayed_job_comes_at_its_moment() -> None:
     assert names(queue) == ["sooner"]
     queue.release(11.0)
     assert names(queue) == ["later"]
+
+
+def of_model(job: Job, model: str) -> Job:
+    return replace(job, route=JobRoute(model, "low"))
+
+
+def test_jobs_of_a_held_model_are_passed_over_until_its_moment() -> None:
+    jobs = [
+        a_job("r1", A),
+        a_writer("w1", A),
+        of_model(a_job("r2", A), "m"),
+        of_model(a_writer("w2", A), "m"),
+    ]
+    queue = queue_of(*jobs)
+    queue.hold("gpt-5.6-luna", 10.0, "limited")
+    assert queue.held_back() is None
+    assert names(queue) == ["r2", "w2"]
+    held = queue.held_back()
+    assert held is not None and (held.model, held.until, held.why) == ("gpt-5.6-luna", 10.0, "limited")
+    assert (len(queue), queue.next_moment()) == (2, 10.0)
+    queue.release(9.9)
+    assert names(queue) == []
+    queue.release(10.0)
+    assert (queue.held_back(), queue.next_moment()) == (None, None)
+    assert names(queue) == ["r1", "w1"]
+
+
+def test_a_writer_of_another_model_waits_for_the_same_directory() -> None:
+    queue = queue_of(a_writer("w1", A), of_model(a_writer("w2", A), "m"), of_model(a_writer("w3", B), "m"))
+    assert names(queue, lambda entry: entry.job.workdir == B) == ["w3"]
+    queue.unblock(A)
+    assert names(queue) == ["w1", "w2"]

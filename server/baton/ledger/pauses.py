@@ -24,3 +24,7 @@ class Pauses(Part):
         """The pause of a model; None when there is none, or it is over."""
         found = self._many(PAUSES, "model = ? AND until > ?", [model, now()], "model")
         return found[0] if found else None
+
+    def model_pauses(self) -> list[PauseRecord]:
+        """The pauses of all models that are not over yet."""
+        return self._many(PAUSES, "until > ?", [now()], "model")

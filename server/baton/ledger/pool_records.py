@@ -40,6 +40,10 @@ class JobState(StrEnum):
         return self not in (JobState.QUEUED, JobState.RUNNING)
 
 
+UNSUCCESSFUL = (JobState.FAILED, JobState.INTERRUPTED, JobState.SKIPPED)
+"""At rest, of the file, and not done."""
+
+
 class PoolRecord(Record):
     """One pool: the life of one job file, over any number of invocations."""
 

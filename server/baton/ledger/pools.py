@@ -197,6 +197,8 @@ class Pools(Part):
 
     def settle_pool_jobs(self, pool_id: str, fields: Mapping[str, Mapping[str, object]]) -> None:
         """Change fields of several jobs, by job id, in one transaction."""
+        if not fields:
+            return
         at = now()
         with self.db.transaction() as db:
             for job_id, changed in fields.items():

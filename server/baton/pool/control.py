@@ -8,11 +8,9 @@ from pathlib import Path
 from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput, NotFound, WrongState
 from baton.engine.house import House
-from baton.ledger.pool_records import JobState, PoolJobRecord, PoolRecord, PoolState
+from baton.ledger.pool_records import UNSUCCESSFUL, JobState, PoolJobRecord, PoolRecord, PoolState
 from baton.pool.opening import read_identity
 from baton.pool.recover import is_alive, recover_pools
-
-AGAIN = (JobState.FAILED, JobState.INTERRUPTED, JobState.SKIPPED)
 
 
 def find_pool(house: House, text: str | None, run_dir: Path | None = None) -> PoolRecord:
@@ -63,7 +61,7 @@ def ask_again(house: House, pool_id: str, job_ids: Sequence[str] = ()) -> list[s
         if gone:
             raise NotFound(f"job {gone[0]!r} is no longer in the file of pool {pool_id}")
     else:
-        jobs = [job for job in ledger.pool_jobs(pool_id, states=AGAIN) if _repeats(job)]
+        jobs = [job for job in ledger.pool_jobs(pool_id, states=UNSUCCESSFUL) if _repeats(job)]
     changes = {job.job_id: _queued(named=bool(job_ids)) for job in jobs}
     if job_ids:
         waiting = ledger.pool_jobs(pool_id, states=[JobState.SKIPPED])

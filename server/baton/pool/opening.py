@@ -78,23 +78,23 @@ def open_pool(
             known = _moved(house, jobs)
         else:
             _refuse_another_file(house, known, jobs_file, jobs)
-        new = known is None
-        if known is None:
-            known = house.ledger.create_pool(
-                PoolRecord(pool_id=new_pool_id(), jobs_file=str(jobs_file), run_dir=str(run_dir))
-            )
-        lock = FileLock(house.state.pool_lock(known.pool_id))
+        pool_id = new_pool_id() if known is None else known.pool_id
+        lock = FileLock(house.state.pool_lock(pool_id))
         if not lock.try_acquire():
-            raise Busy(f"another process works pool {known.pool_id} off; wait for it or cancel it")
+            raise Busy(f"another process works pool {pool_id} off; wait for it or cancel it")
         locks.append(lock)
-        if not new:
-            recover_pool(house, known.pool_id)
-        _name(run_dir, known.pool_id)
+        if known is not None:
+            recover_pool(house, pool_id)
         with house.ledger.transaction():
-            skipped = _write_rows(house, known.pool_id, jobs)
+            file, folder = str(jobs_file), str(run_dir)
+            if known is None:
+                house.ledger.create_pool(PoolRecord(pool_id=pool_id, jobs_file=file, run_dir=folder))
+            skipped = _write_rows(house, pool_id, jobs)
             record = house.ledger.update_pool(
-                known.pool_id, jobs_file=str(jobs_file), run_dir=str(run_dir), settings=_shown(settings)
+                pool_id, jobs_file=file, run_dir=folder, settings=_shown(settings)
             )
+        # After the ledger knows it: a directory without a name yet is found again by its jobs.
+        _name(run_dir, pool_id)
         return OpenPool(record, skipped, locks)
     except BaseException:
         for held in locks:

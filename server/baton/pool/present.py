@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton.ledger.pool_records import JobState, PoolRecord, PoolState
+from baton.ledger.pool_records import UNSUCCESSFUL, JobState, PoolRecord, PoolState
 from baton.pool.events import FAILED_NAMED, PoolEnd, PoolEvent
 from baton.pool.settle import arguments
 from baton.pool.status import PoolStatus
@@ -21,7 +21,6 @@ _ORDER = (
     JobState.RUNNING,
     JobState.QUEUED,
 )
-_UNSUCCESSFUL = (JobState.FAILED, JobState.INTERRUPTED, JobState.SKIPPED)
 
 
 def counts_text(counts: Mapping[JobState, int]) -> str:
@@ -183,7 +182,7 @@ def unfinished(counts: Mapping[JobState, int]) -> int:
 
 
 def unsuccessful(counts: Mapping[JobState, int]) -> int:
-    return sum(counts.get(state, 0) for state in _UNSUCCESSFUL)
+    return sum(counts.get(state, 0) for state in UNSUCCESSFUL)
 
 
 def duration(seconds: float) -> str:

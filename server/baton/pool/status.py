@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from baton.engine.house import House
 from baton.ledger.base import now
-from baton.ledger.pool_records import JobState, PoolRecord, PoolState
+from baton.ledger.pool_records import UNSUCCESSFUL, JobState, PoolRecord, PoolState
 from baton.pool.events import FAILED_NAMED
 from baton.pool.recover import DIED, is_alive
-
-UNSUCCESSFUL = (JobState.FAILED, JobState.INTERRUPTED, JobState.SKIPPED)
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,9 @@ class Throttle:
         news, self._warm = not self._warm, True
         return news
 
-    def stop(self, why: str) -> None:
+    def stop(self, why: str, back_at: float | None = None) -> None:
         """Nothing more may start; the first reason stays."""
-        self._stop(why)
+        self._stop(why, back_at)
 
     def spent(self, tokens: int | None) -> None:
         """Tokens of an attempt that has ended."""
