@@ -39,8 +39,9 @@ class Artifacts:
                         file.flush()
                         os.fsync(file.fileno())
                     self._settle(temporary, name)
-                finally:
+                except BaseException:
                     temporary.unlink(missing_ok=True)
+                    raise
         return name
 
     def put_file(self, path: Path, *, move: bool = False) -> str:
@@ -122,14 +123,17 @@ class Artifacts:
 
     def _settle(self, temporary: Path, name: str) -> None:
         path = self._path(name)
+        is_first = False
         try:
-            path.parent.mkdir(mode=0o700)
-        except FileExistsError:
-            pass
-        else:
-            _sync_folder(self._root)
-        temporary.replace(path)
+            temporary.replace(path)
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            temporary.replace(path)
+            is_first = True
         _sync_folder(path.parent)
+        if is_first:
+            # Last, when a journal has it with the rest already.
+            _sync_folder(self._root)
 
     def _check(self, name: str, path: Path) -> None:
         status = path.stat()
