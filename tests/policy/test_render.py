@@ -206,7 +206,8 @@ def test_skill_says_the_root_mode_in_force(codex_home: Path) -> None:
     )
     assert "Root mode here: **control-plane**.\n" in strict["skills/orchestrate-work/SKILL.md"]
     assert max(len(text.splitlines()) for text in strict.values()) < 80
-    for words in ("do it yourself when", "you, no worker", "take it back", "merge by hand"):
+    alone = ("do it yourself when", "you, no worker", "take it back", "merge by hand")
+    for words in (*alone, "0: you", "do them yourself", "do them last yourself", "rows yourself first"):
         assert any(words in text for text in usual.values()), words
         assert not any(words in text for text in strict.values()), words
     assert any(line.startswith("skills/orchestrate-work/SKILL.md: ") for line in check(policy, bundle_root()))
