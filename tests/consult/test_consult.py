@@ -96,6 +96,15 @@ def test_callers_schema_is_satisfied_or_the_turn_failed_with_its_text_kept(desk:
     assert answer["failure"] == "bad_answer" and answer["answer"] == "It is four."
 
 
+def test_schema_that_no_answer_can_be_judged_by_costs_the_form_and_never_the_answer(desk: Desk) -> None:
+    told = desk.script(
+        {"structured": json.dumps({"n": 4}), "answer": "It is four."}, answerSchema={"$ref": "#"}, **CLAUDE
+    )
+    (answer,) = told["answers"]
+    assert answer["failure"] == "bad_answer" and "without end" in answer["detail"]
+    assert answer["answer"] == "It is four."
+
+
 def test_answer_of_another_form_is_the_answer(desk: Desk) -> None:
     told = desk.script({"text": "Plainly: no."}, **CLAUDE)
     (answer,) = told["answers"]
@@ -262,11 +271,14 @@ def test_program_that_is_not_there_is_no_agent_and_the_next_best_is_asked_only_b
         ({"contextPaths": [".git/config"]}, "belongs to git"),
         ({"contextPaths": ["binary"]}, "not text"),
         ({"contextPaths": ["sub"]}, "not a file"),
+        ({"contextPaths": ["."]}, "not a file"),
         ({"contextPaths": ["pipe"]}, "not a file"),
         ({"context": "x" * 150_000, "contextPaths": ["big"]}, "max_context_bytes"),
         ({"workspace": "relative"}, "absolute path"),
         ({"targets": ["nobody"]}, "no agent 'nobody'"),
-        ({"answerSchema": {"type": "thing"}}, "answerSchema"),
+        ({"answerSchema": {"type": "thing"}}, "answerSchema: at type: 'thing'"),
+        ({"answerSchema": {"$ref": "#/$defs/gone"}}, "answerSchema: $ref '#/$defs/gone' names nothing"),
+        ({"answerSchema": {"description": "x" * 90_000}}, "answerSchema: longer than 90000 bytes"),
         ({"followUp": "cnothing"}, "no consultation"),
     ],
 )

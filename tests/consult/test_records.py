@@ -138,6 +138,8 @@ def test_history_search_export_and_strengths_in_the_terminal(desk: Desk, asked: 
         ("review", 1, 0.25),
         ("reasoning", 1, None),
     }
+    assert {row["commonestFailure"] for row in rows} == {None}
+    assert not [key for row in rows for key in row if "_" in key]
     assert "cost unknown" in _told("strengths")
 
 

@@ -97,8 +97,33 @@ def test_search_takes_words_as_words(ledger: Ledger) -> None:
     assert [hit.consultation_id for hit in ledger.search_consultations("sharding searched")] == ["c1"]
     assert "«searches»" in ledger.search_consultations("searched")[0].excerpt
     assert ledger.search_consultations('"AND* near(') != []
-    for nothing in ("nowhere", "cache OR nowhere", "", '"*:'):
+    for nothing in ("nowhere", "cache OR nowhere", "", '"*:', "\ud800", "nowhere\0"):
         assert ledger.search_consultations(nothing) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("nai\u0308ve", True),  # the same letters, otherwise composed
+        ("na\u00efve", True),
+        ("a.py", True),
+        ("py.a", False),
+        ('say"it', True),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", True),  # marks between letters
+        ("retries \u2014 _", True),
+        ("-retries", True),
+        ("retr*", False),
+    ],
+)
+def test_word_is_searched_as_it_is_written(ledger: Ledger, query: str, found: bool) -> None:
+    text = 'A na\u00efve b/a.py retries; say "it" in \u0939\u093f\u0928\u094d\u0926\u0940.'
+    _begin(ledger, "c1", _turn(question=text))
+    assert bool(ledger.search_consultations(query)) is found
+
+
+def test_list_beyond_every_end_is_empty(ledger: Ledger) -> None:
+    _begin(ledger, "c1", _turn())
+    assert ledger.consultations(10, 10**30) == []
 
 
 def test_unknown_cost_is_named_not_counted_as_nothing(ledger: Ledger) -> None:

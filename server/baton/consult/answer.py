@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
-
 from baton.consult.adapters.protocol import Reply
 from baton.consult.prompt import is_strict
 from baton.contract.consult import Answer, Source
+from baton.contract.json_schema import value_fault
 from baton.contract.reply import ReplyFailure
 
 MAX_ENTRIES = 100
@@ -90,13 +89,8 @@ def _structured(value: Any, schema: Mapping[str, Any]) -> tuple[Any, str | None]
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None, "`structured` is not JSON"
-    validator = jsonschema.Draft202012Validator(schema)
-    error = jsonschema.exceptions.best_match(validator.iter_errors(value))
-    if error is None:
-        return value, None
-    where = "/".join(str(part) for part in error.absolute_path)
-    fault = f"the answer does not satisfy the schema at {where or 'its top'}: {error.message}"
-    return None, " ".join(fault.split())[:300]
+    fault = value_fault(value, schema)
+    return (value, None) if fault is None else (None, f"the answer does not satisfy the schema: {fault}")
 
 
 def _texts(value: object) -> list[str]:

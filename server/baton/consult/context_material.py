@@ -89,7 +89,9 @@ def _file(
             )
         given = workspace / given
     real = Path(os.path.realpath(given))
-    root = next((one for one in roots if real.is_relative_to(one) and real != one), None)
+    if real in roots:
+        raise InvalidInput(f"{keys[2]}: {path!r} is not a file; name files")
+    root = next((one for one in roots if real.is_relative_to(one)), None)
     if root is None:
         raise NotAllowed(f"{keys[2]}: {path!r} is in none of the folders of {keys[0]}")
     below = real.relative_to(root)

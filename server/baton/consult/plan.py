@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
-import jsonschema
 
 from baton.consult.adapters.protocol import Agent, Runtime, Sees
 from baton.consult.agents import AdapterOf, Known, Look, agent_of, host_of
@@ -23,6 +22,7 @@ from baton.consult.routing import Candidate, Chosen, Wanted, choose, why_not
 from baton.contract.base import nearest
 from baton.contract.consult import ConsultCall, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, NotFound, WrongState
+from baton.contract.json_schema import schema_fault
 from baton.contract.session import Session
 from baton.engine.blocking import blocking
 from baton.engine.house import House
@@ -31,6 +31,9 @@ from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.ids import new_consultation_id
 from baton.policy.load import load_policy
 from baton.policy.model import ConsultRules
+
+MAX_SCHEMA = 90_000
+"""Bytes of a caller's schema. With the envelope it is one argument of a program, which systems bound."""
 
 TITLE = 120
 """Characters of the question in lists."""
@@ -182,10 +185,9 @@ def _check_call(call: ConsultCall, rules: ConsultRules) -> None:
         known = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(rules.personas))
         raise InvalidInput(f"persona: no persona {call.persona!r}; {known}")
     if call.answer_schema is not None:
-        try:
-            jsonschema.Draft202012Validator.check_schema(call.answer_schema)
-        except jsonschema.SchemaError as error:
-            raise InvalidInput(f"answerSchema: not a JSON Schema: {error.message}") from None
+        fault = schema_fault(call.answer_schema, MAX_SCHEMA)
+        if fault is not None:
+            raise InvalidInput(f"answerSchema: {fault}")
     has_material = bool(call.context or call.context_paths)
     if call.source_mode is SourceMode.DOCUMENT and not has_material and call.follow_up is None:
         raise InvalidInput("sourceMode: document needs material: context or contextPaths")

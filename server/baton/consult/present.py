@@ -53,7 +53,7 @@ def turn_shown(turn: ConsultTurnRecord, answer: Answer | None, *, lean: bool = F
         "agent": turn.agent,
         "state": turn.state.value,
         "answer": answer.text if answer else None,
-        "costUsd": turn.cost,
+        "costUsd": dollars(turn.cost),
     }
     more: dict[str, Any] = {
         "side": turn.side.value if turn.side else None,
@@ -127,7 +127,12 @@ def known_cost(turns: Sequence[ConsultTurnRecord]) -> float | None:
     asked = [turn.cost for turn in turns if turn.started_at is not None]
     if not asked or any(cost is None for cost in asked):
         return None
-    return sum(cost for cost in asked if cost is not None)
+    return dollars(sum(cost for cost in asked if cost is not None))
+
+
+def dollars(cost: float | None) -> float | None:
+    """An amount as it is shown: to a millionth, without what adding binary fractions leaves."""
+    return None if cost is None else round(cost, 6)
 
 
 def material_shown(material: Sequence[Material]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
-import jsonschema
 
 from baton.consult.adapters.protocol import (
     MAX_OUTPUT,
@@ -28,6 +27,7 @@ from baton.consult.adapters.protocol import (
     Tell,
     Watcher,
 )
+from baton.contract import json_schema
 from baton.contract.errors import InvalidInput, StateUnavailable, Unsupported
 from baton.contract.reply import ReplyFailure
 from baton.engine.blocking import blocking
@@ -73,12 +73,8 @@ def schema_fault(question: Question) -> str | None:
     """Why the answer's schema is none; None when there is none or it is sound."""
     if question.answer_schema is None:
         return None
-    try:
-        jsonschema.Draft202012Validator.check_schema(question.answer_schema)
-    except jsonschema.SchemaError as error:
-        where = "/".join(str(part) for part in error.absolute_path)
-        return f"the answer schema is not valid at {where or 'its top'}: {error.message}"[:300]
-    return None
+    fault = json_schema.schema_fault(question.answer_schema)
+    return None if fault is None else f"the answer schema is not valid: {fault}"
 
 
 def checked(reply: Reply, question: Question) -> Reply:
@@ -88,13 +84,11 @@ def checked(reply: Reply, question: Question) -> Reply:
     if reply.structured is None:
         why = "the answer holds no JSON of the shape that was asked for"
     else:
-        found = jsonschema.Draft202012Validator(question.answer_schema).iter_errors(reply.structured)
-        error = jsonschema.exceptions.best_match(found)
-        if error is None:
+        fault = json_schema.value_fault(reply.structured, question.answer_schema)
+        if fault is None:
             return reply
-        where = "/".join(str(part) for part in error.absolute_path)
-        why = f"the answer does not satisfy the schema at {where or 'its top'}: {error.message}"
-    return _with(reply, ReplyFailure.BAD_ANSWER, " ".join(why.split())[:300])
+        why = f"the answer does not satisfy the schema: {fault}"
+    return _with(reply, ReplyFailure.BAD_ANSWER, why)
 
 
 def _cut(reply: Reply, places: Places) -> Reply:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from baton.consult.present import dollars
 from baton.ledger.consultations import Strength
 
 FEWEST = 5
@@ -24,9 +25,11 @@ def failure_rate(row: Strength) -> float | None:
 def shown(row: Strength) -> dict[str, Any]:
     """A row as JSON: a cost is known only when every turn told one."""
     told = asdict(row)
-    known = told.pop("cost")
+    known = dollars(told.pop("cost"))
+    del told["commonest_failure"]
     rate = failure_rate(row)
     return told | {
+        "commonestFailure": row.commonest_failure,
         "costUsd": known if not row.unpriced else None,
         "knownCostUsd": known if row.unpriced < row.asked else None,
         "failureRate": None if rate is None else round(rate, 2),

@@ -19,6 +19,9 @@ _LISTED = "`records` with action list, and `baton history`, list them"
 _INDEXED = 1_000_000
 """Characters of a text that searching sees."""
 
+MAX_INTEGER = 2**63 - 1
+"""Of SQLite."""
+
 DAY = 24 * 3600.0
 
 
@@ -121,7 +124,9 @@ class Consultations(Part):
         if open_only:
             where.append("ended_at IS NULL")
         order = "created_at DESC, consultation_id LIMIT ? OFFSET ?"
-        return self._many(CONSULTATIONS, " AND ".join(where), [*values, limit, offset], order)
+        return self._many(
+            CONSULTATIONS, " AND ".join(where), [*values, limit, min(offset, MAX_INTEGER)], order
+        )
 
     def consult_turns(self, consultation_id: str, *, round: int | None = None) -> list[ConsultTurnRecord]:
         """The turns of a consultation, or of one round, in their order."""
@@ -216,21 +221,25 @@ class Consultations(Part):
     def search_consultations(self, query: str, limit: int = 10, since: float = 0.0) -> list[Hit]:
         """Turns whose question or answer holds every word, the best first.
 
-        Words are only words: nothing in the query is an operator. Raises `Unsupported` where SQLite has no
+        Words are only words: nothing in the query is an operator. Where a word is written with signs in it
+        (`a.py`, `foo-bar`), its parts must follow each other. Raises `Unsupported` where SQLite has no
         full-text search.
         """
-        words = re.findall(r"\w+", query)
+        words = [word for word in query.encode(errors="replace").decode().split() if re.search(r"\w", word)]
         if not words:
             return []
+        quoted = " ".join('"' + word.replace('"', '""').replace("\0", " ") + '"' for word in words)
         try:
             rows = self.db.read(
                 "SELECT t.consultation_id, t.number, t.agent, ifnull(t.model, t.asked_model), t.queued_at,"
                 " snippet(consult_text, -1, '«', '»', '…', 16)"
                 " FROM consult_text JOIN consult_turns t ON t.turn = consult_text.rowid"
                 " WHERE consult_text MATCH ? AND t.queued_at >= ? ORDER BY rank LIMIT ?",
-                [" ".join(f'"{word}"' for word in words), since, limit],
+                [quoted, since, limit],
             )
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if "no such" not in str(error):
+                raise
             raise Unsupported(
                 "this Python's SQLite has no full-text search (FTS5); use one that has it"
             ) from None

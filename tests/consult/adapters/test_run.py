@@ -207,8 +207,11 @@ def test_an_answer_is_held_against_its_schema_by_us(
     assert reply.text == said  # paid for, so kept
 
 
-def test_a_schema_that_is_none_is_refused_before_anything_is_asked(desk: Desk, script: Script) -> None:
-    asked = question(answer_schema={"type": "objekt"})
+@pytest.mark.parametrize("schema", [{"type": "objekt"}, {"$ref": "#/gone"}, {"$ref": "file:///dev/null"}])
+def test_a_schema_that_is_none_is_refused_before_anything_is_asked(
+    desk: Desk, script: Script, schema: dict[str, Any]
+) -> None:
+    asked = question(answer_schema=schema)
     reply = desk.ask(AGENT, asked, adapter=Fake(script("f", "print('x')")))
     assert reply.failure is ReplyFailure.BAD_REQUEST
     assert "schema" in reply.detail
