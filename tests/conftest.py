@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,13 @@ from pathlib import Path
 import pytest
 
 _REAL_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+# Here and not in a hook: the conftest files below this one load the package before any hook is called. What
+# is compiled, and Hypothesis's notes, stay out of the checkout, since Codex copies all of it as a plugin.
+if sys.pycache_prefix is None:
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(_REAL_CACHE / "baton" / "hypothesis"))
 
 _SCRUBBED = ("BATON_", "CODEX_", "GIT_", "XDG_", "OPENAI_")
 

@@ -164,7 +164,10 @@ def test_leftovers_are_named(home: Home) -> None:
     home.write("agents/x.toml.baton-new", "x")
     home.write("baton/kept/1/agents/y.toml", "y")
     home.write("orchestration/scripts/orchestrate.py", "z")
-    assert len(list(check_files.check_leftovers(home.places))) == 3
+    found = list(check_files.check_leftovers(home.places))
+    assert len(found) == 3 and found[-1].fix == "delete what you do not need"
+    home.write("orchestration/owned-paths.txt", "orchestration/scripts/orchestrate.py\n")
+    assert "--adopt" in str(list(check_files.check_leftovers(home.places))[-1].fix)
 
 
 def test_a_missing_codex_an_unreadable_config_and_an_old_git_are_failures(

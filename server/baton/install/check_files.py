@@ -10,6 +10,7 @@ from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import BatonError
 from baton.install.config_edit import server_in
 from baton.install.disk import There, digest, look
+from baton.install.familiar import EARLIER_FOLDER, EARLIER_LIST
 from baton.install.findings import Finding, Grade, failure, note, ok, warning
 from baton.install.installer import plugin_in, projects_in
 from baton.install.journal import interrupted
@@ -102,11 +103,18 @@ def check_leftovers(places: Places) -> Iterator[Finding]:
             f"{places.kept} holds files of yours that had given way",
             "delete what you do not need",
         )
-    if (places.home / "orchestration").is_dir():
+    earlier = places.home / EARLIER_FOLDER
+    if (earlier / EARLIER_LIST).is_file():
         yield note(
             "leftovers",
-            f"{places.home / 'orchestration'} is an earlier layout's",
+            f"{earlier} is an earlier layout's",
             "`baton install --upgrade --adopt` takes over what its list names",
+        )
+    elif earlier.is_dir():
+        yield note(
+            "leftovers",
+            f"{earlier} is an earlier layout's, and has no list of what belongs to it",
+            "delete what you do not need",
         )
 
 
