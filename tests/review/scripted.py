@@ -63,20 +63,20 @@ class Script:
     """What each reviewer does, call by call; and what it was given."""
 
     def __init__(self, house: House) -> None:
-        self._root = house.state.root / "script"
-        self._root.mkdir(exist_ok=True)
+        self.root = house.state.root / "script"
+        self.root.mkdir(exist_ok=True)
 
     def says(self, agent: str, *calls: dict[str, Any]) -> None:
         """One entry for each call; the last one goes on."""
-        (self._root / f"{agent}.json").write_text(json.dumps(calls))
+        (self.root / f"{agent}.json").write_text(json.dumps(calls))
 
     def prompts(self, agent: str) -> list[str]:
         """What was sent to it, in order."""
-        found = sorted(self._root.glob(f"{agent}.*.prompt"), key=lambda path: int(path.suffixes[-2][1:]))
+        found = sorted(self.root.glob(f"{agent}.*.prompt"), key=lambda path: int(path.suffixes[-2][1:]))
         return [path.read_text() for path in found]
 
     def resumed(self, agent: str, call: int) -> str:
-        return (self._root / f"{agent}.{call}.resume").read_text()
+        return (self.root / f"{agent}.{call}.resume").read_text()
 
 
 if __name__ == "__main__":
