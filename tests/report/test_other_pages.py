@@ -1,4 +1,4 @@
-"""Pools and consultations in the dashboard, over records as their rooms write them."""
+"""Pools, consultations and reviews in the dashboard, over records as their rooms write them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from starlette.testclient import TestClient
 from baton.contract.consult import Answer, Material, Source, SourceMode, TurnState
 from baton.contract.evidence import Route, Usage
 from baton.contract.reply import ReplyFailure
+from baton.contract.review import Confidence, Disposition, Located, ReviewMode, ReviewState, Severity
 from baton.engine.house import House
 from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.pool_records import JobState, PoolAttemptRecord, PoolJobRecord, PoolRecord
+from baton.ledger.review_records import (
+    DispositionRecord,
+    ReviewFindingRecord,
+    ReviewReadRecord,
+    ReviewRecord,
+)
 from baton.report.dashboard.app import dashboard
 from baton.report.dashboard.keys import Keys
-from baton.report.dashboard.live import consultations_mark, pools_mark
+from baton.report.dashboard.live import consultations_mark, pools_mark, reviews_mark
 from report.story import HOSTILE, IMAGE, SCRIPT
 from report.test_dashboard import BASE, PORT
 from report.test_report import Seen
@@ -152,3 +159,96 @@ def test_a_consultation_whose_text_is_not_kept_says_so(house: House, browser: Te
     assert "its text is not kept" in Seen(browser.get("/consultations").text).text
     assert "No text of it is kept in the record." in Seen(browser.get("/consultations/c2").text).text
     assert browser.get("/consultations/none").status_code == 404
+
+
+def add_review(house: House) -> None:
+    plan = {
+        "source": {"kind": "text"},
+        "manifest": [{"label": IMAGE, "bytes": 2_000, "sha256": "0" * 64}],
+        "places": {},
+        "reviewers": [{"agent": "codex", "seat": "codex", "why": "the best score for review"}],
+        "secrets": [f"{SCRIPT}:3"],
+    }
+    made = ReviewRecord(review_id="v1", mode=ReviewMode.DEEP, goal=TEXT, plan=plan, approval="0" * 64)
+    host = finding(1, source="host", severity=Severity.MINOR, title="A word is missing")
+    house.ledger.begin_review(made, [host])
+    house.ledger.change_review("v1", state=ReviewState.AWAITING_SYNTHESIS, consultation_id="c1")
+    found = [
+        finding(2, title=TEXT, detail=TEXT, suggestion=TEXT, path=IMAGE, line=7, located=Located.CHANGED),
+        finding(3, severity=Severity.CRITICAL, title="It loses data"),
+    ]
+    read = ReviewReadRecord(review_id="v1", turn=1, seat="codex", parsed=True)
+    assert house.ledger.record_read(read, found)
+    unread = ReviewReadRecord(review_id="v1", turn=2, seat="opencode", parsed=False, detail=TEXT)
+    assert house.ledger.record_read(unread, [])
+
+
+def finding(number: int, **more: object) -> ReviewFindingRecord:
+    fields = {
+        "review_id": "v1",
+        "number": number,
+        "source": "codex",
+        "severity": Severity.IMPORTANT,
+        "confidence": Confidence.HIGH,
+    }
+    return ReviewFindingRecord(**(fields | more))
+
+
+def test_a_review_shows_its_findings_with_the_gravest_first_and_what_became_of_them(
+    house: House, browser: TestClient
+) -> None:
+    assert "Nothing has been reviewed yet." in Seen(browser.get("/reviews").text).text
+    before = reviews_mark(house)
+    add_review(house)
+    marks = [before, reviews_mark(house)]
+    listed = Seen(browser.get("/reviews").text).text
+    assert "1 critical, 1 important, 1 minor (2 serious ones open)" in listed
+    assert SHOWN in listed
+    html = browser.get("/reviews/v1").text
+    page = Seen(html).text
+    assert Seen(html).tags.count("script") == 1
+    assert "img" not in Seen(html).tags
+    places = [page.index(text) for text in ("F3 It loses data", f"F2 {SHOWN}", "F1 A word is missing")]
+    assert places == sorted(places)
+    assert f"{IMAGE}:7, on a line that was changed; by codex" in page
+    assert "no place named; by the session itself" in page
+    assert "2 serious ones open" in page
+    assert f"The answer of opencode could not be read as findings: {SHOWN}" in page
+    assert "It holds what looks like credentials:" in page
+    assert "not answered" in page
+    decided = [
+        DispositionRecord(
+            review_id="v1", number=2, disposition=Disposition.REJECTED, reason=TEXT, source="host"
+        ),
+        DispositionRecord(review_id="v1", number=3, disposition=Disposition.FIXED, source="recheck"),
+    ]
+    house.ledger.decide("v1", decided, conclusion=TEXT, finalise=True)
+    marks.append(reviews_mark(house))
+    after = Seen(browser.get("/reviews/v1").text).text
+    assert "Why it is rejected" in after
+    assert "F2 rejected" in after
+    assert "F3 fixed, by a recheck" in after
+    assert "serious" not in after
+    assert "finalised" in Seen(browser.get("/reviews").text).text
+    assert len({*marks}) == len(marks)
+    assert reviews_mark(house, "v1") != reviews_mark(house, "v2")
+    assert browser.get("/reviews/none").status_code == 404
+
+
+def test_reviewers_scores_stand_below_their_reviews(house: House, browser: TestClient) -> None:
+    add_review(house)
+    assert "Reviewers" not in Seen(browser.get("/reviews").text).text
+    request = {"seat": "codex"}
+    asked = house.ledger.begin_consultation(
+        ConsultationRecord(consultation_id="c1"), [turn(1, agent="codex", model=SCRIPT, request=request)]
+    )
+    assert house.ledger.start_consult_turn(asked[0].turn, 5)
+    house.ledger.end_consult_turn(asked[0].turn, state=TurnState.ANSWERED, answer=Answer(text="Done."))
+    decided = [
+        DispositionRecord(review_id="v1", number=2, disposition=Disposition.REJECTED, source="host"),
+        DispositionRecord(review_id="v1", number=3, disposition=Disposition.FIXED, source="host"),
+    ]
+    house.ledger.decide("v1", decided, finalise=True)
+    page = Seen(browser.get("/reviews").text).text
+    # Asked, answered, unparsed; findings, kept, rejected, open; below ten decided no rate; nobody beside it.
+    assert f"codex {SCRIPT} 1 1 0 2 1 1 0 unknown unknown" in page

@@ -71,17 +71,21 @@ class Reviews(Part):
         return REVIEWS.read(rows[0])
 
     def reviews(
-        self, limit: int = 20, *, parent: str | None = None, state: ReviewState | None = None
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        parent: str | None = None,
+        state: ReviewState | None = None,
     ) -> list[ReviewRecord]:
-        """The newest first; -1 for all."""
+        """The newest first, from number `offset` on; -1 for all."""
         where, values = ["1"], list[object]()
         for column, wanted in (("parent", parent), ("state", state.value if state else None)):
             if wanted is not None:
                 where.append(f"{column} = ?")
                 values.append(wanted)
-        return self._many(
-            REVIEWS, " AND ".join(where), [*values, limit], "created_at DESC, review_id LIMIT ?"
-        )
+        order = "created_at DESC, review_id LIMIT ? OFFSET ?"
+        return self._many(REVIEWS, " AND ".join(where), [*values, limit, offset], order)
 
     def change_review(
         self, review_id: str, expect: Sequence[ReviewState] | None = None, **fields: object

@@ -15,13 +15,15 @@ _TONES = {
         "confirmed",
         "succeeded",
         "answered",
+        *("finalised", "fixed"),
     ),
     ACTIVE: ("running", "working", "verifying", "integrating", "asking"),
     WARN: (
         *("held", "unverified", "no_change", "blocked", "BLOCKED", "interrupted", "skipped", "conflict"),
         *("detected", "missing", "not_on_tree", "moved", "stopped", "partly"),
+        *("awaiting_synthesis", "important", "accepted_risk"),
     ),
-    BAD: ("failed", "FAILED", "timed_out", "limit", "refused", "not_found"),
+    BAD: ("failed", "FAILED", "timed_out", "limit", "refused", "not_found", "critical"),
 }
 
 _TONE_OF = {word: tone for tone, words in _TONES.items() for word in words}

@@ -18,10 +18,17 @@ from starlette.types import ASGIApp
 
 from baton.contract.errors import BatonError, InvalidInput, NotFound
 from baton.engine.house import House
-from baton.report.dashboard import consult_pages, pool_pages, run_pages
+from baton.report.dashboard import consult_pages, pool_pages, review_pages, run_pages
 from baton.report.dashboard.guard import ENTER, Guard
 from baton.report.dashboard.keys import Keys
-from baton.report.dashboard.live import consultations_mark, news, pools_mark, run_mark, runs_mark
+from baton.report.dashboard.live import (
+    consultations_mark,
+    news,
+    pools_mark,
+    reviews_mark,
+    run_mark,
+    runs_mark,
+)
 from baton.report.dashboard.query import Query
 from baton.report.templating import prepare, render, source
 from baton.report.timelines import Timelines
@@ -46,6 +53,8 @@ PAGES: dict[str, Page] = {
     "/pools/{pool_id}/jobs/{job_id:path}": pool_pages.job,
     "/consultations": consult_pages.consultations,
     "/consultations/{consultation_id}": consult_pages.consultation,
+    "/reviews": review_pages.reviews,
+    "/reviews/{review_id}": review_pages.review,
 }
 
 
@@ -119,6 +128,8 @@ def _live(house: House, stopping: Callable[[], bool]) -> Callable[[Request], Any
             "pool": lambda: pools_mark(house, subject),
             "consultations": lambda: consultations_mark(house),
             "consultation": lambda: consultations_mark(house, subject),
+            "reviews": lambda: reviews_mark(house),
+            "review": lambda: reviews_mark(house, subject),
         }
         if topic not in marks:
             raise NotFound(f"there is no news of {topic!r}; there is of {', '.join(marks)}")

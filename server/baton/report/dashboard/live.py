@@ -91,3 +91,13 @@ def consultations_mark(house: House, consultation_id: str | None = None) -> str:
         f"SELECT state, count(*), max(ended_at) FROM consult_turns{where} GROUP BY 1", values
     )
     return f"{[tuple(row) for row in (*own, *turns)]}"
+
+
+def reviews_mark(house: House, review_id: str | None = None) -> str:
+    """Of one review, or of the list of them."""
+    where, values = ("", []) if review_id is None else (" WHERE review_id = ?", [review_id])
+    own = house.ledger.db.read(
+        f"SELECT state, count(*), max(updated_at) FROM reviews{where} GROUP BY 1", values
+    )
+    found = house.ledger.db.read(f"SELECT count(*) FROM review_findings{where}", values)
+    return f"{[tuple(row) for row in (*own, *found)]}"
