@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import threading
 from collections import deque
@@ -197,7 +198,7 @@ class Desk:
     def apply(self) -> str:
         """Do what `next` says for a patch: fetch it, take it over, commit; the commit."""
         fetch = self.told["next"].partition("commit: ")[2].partition(" && git cherry-pick")[0]
-        subprocess.run(fetch, cwd=self.project.path, env=self.sim.env, shell=True, check=True)
+        subprocess.run(shlex.split(fetch), cwd=self.project.path, env=self.sim.env, check=True)
         self.project.git("cherry-pick", "FETCH_HEAD")
         return self.project.git("rev-parse", "HEAD").strip()
 

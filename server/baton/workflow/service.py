@@ -60,7 +60,7 @@ class WorkflowService:
             await cancel(doors, job)
             return await blocking(lambda: present(doors, Job.read(self._house, job.id), 0, None))
         self._check_switched_on(job)
-        last = max((one.number for one in job.steps), default=0)
+        last = max((one.number for one in job.steps if one.state.at_rest), default=0)
         match call.action:
             case WorkflowAction.NEXT:
                 return await self._locked(doors, job.id, call, lambda: self._go(doors, job.id, last, call))
