@@ -120,6 +120,34 @@ def test_after_a_kill_while_it_was_being_undone_the_next_command_goes_on_undoing
         assert without_backups(home.picture()) == old, f"killed at step {number} ({steps[number]})"
 
 
+@pytest.mark.parametrize("action", [first, upgrade, removal])
+def test_when_the_disk_refuses_to_tidy_up_it_is_said_and_the_next_command_does_it(
+    home: Home, action: Action
+) -> None:
+    prepare(home, action)
+    before = home.picture()
+    action(home, lambda _: None)
+    new = without_backups(home.picture())
+    restore(home, before)
+
+    def refuse(step: str) -> None:
+        if step == "in place":
+            raise OSError(5, "Input/output error", "somewhere")
+
+    with pytest.raises(StateUnavailable, match="everything is in place, but somewhere"):
+        action(home, refuse)
+    settle(home)
+    assert without_backups(home.picture()) == new
+
+
+def test_a_journal_whose_writing_was_cut_short_is_cleared_away(home: Home) -> None:
+    before = home.picture()
+    home.packages.mkdir()
+    home.write("baton/.journal.json.new", '{"swapp')
+    settle(home)
+    assert home.picture() == before
+
+
 def undoing(steps: list[str], then: journal.Checkpoint = lambda _: None) -> journal.Checkpoint:
     """A checkpoint at whose fourth swap the installation is called off; then `then` is told."""
 

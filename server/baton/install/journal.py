@@ -111,7 +111,14 @@ def carry_out(
         if isinstance(error, OSError):
             raise refused(error, places.home) from None
         raise
-    _finish(places, journal, checkpoint)
+    try:
+        _finish(places, journal, checkpoint)
+    except OSError as error:
+        where = error.filename or places.home
+        raise StateUnavailable(
+            f"everything is in place, but {where} cannot be tidied up: {error.strerror}; the next"
+            " `baton install` does it"
+        ) from None
 
 
 def _take_back(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
@@ -148,9 +155,10 @@ class Settled:
 def recover(places: Places) -> Settled | None:
     """Complete or undo what was cut short; None when nothing was. The caller holds the lock."""
     journal = _read(places)
-    if journal is None:
-        return None
     try:
+        _fresh(places).unlink(missing_ok=True)
+        if journal is None:
+            return None
         if not journal.swapping:
             _undo(places, journal, lambda _: None)
             return Settled("an interrupted installation was undone", tuple(map(Path, journal.folders)))
@@ -278,7 +286,8 @@ def _finish(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
         _prune_backups(places)
     else:
         # It was a removal, which leaves no backups behind.
-        shutil.rmtree(places.backups, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(places.backups)
     checkpoint("tidy")
     places.journal.unlink()
     checkpoint("done")
@@ -306,9 +315,13 @@ def _undo(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
     _remove_stages(journal)
     checkpoint("undone")
     _fresh(places).unlink(missing_ok=True)
-    places.journal.unlink(missing_ok=True)
     shutil.rmtree(journal.backups, ignore_errors=True)
-    remove_empty([places.backups, *(Path(folder) for folder in reversed(journal.folders))])
+    # All but the folders of the journal itself, which are tried again once it is gone.
+    folders = [places.backups, *(Path(folder) for folder in reversed(journal.folders))]
+    remove_empty(folders)
+    checkpoint("without folders")
+    places.journal.unlink(missing_ok=True)
+    remove_empty(folders)
 
 
 def _returning(step: _Step, journal: _Journal) -> Path:
