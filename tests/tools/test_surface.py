@@ -126,6 +126,11 @@ def test_a_misshapen_request_is_answered_and_the_next_one_too(
         client.send({"jsonrpc": "2.0", "id": "odd", "method": {}}, {"id": "none", "method": "ping"})
         assert client.answer("odd")["error"]["code"] == -32601
         assert client.answer("none")["result"] == {}
+        for name, text in (("half", r'"\ud800"'), ("deep", '{"a":' * 300 + "1" + "}" * 300)):
+            called = f'{{"name": "inspect_run", "arguments": {{"runId": {text}}}}}'
+            line = f'{{"jsonrpc": "2.0", "id": "{name}", "method": "tools/call", "params": {called}}}\n'
+            client.write(line.encode())
+            assert client.answer(name)["error"]["code"] == -32602
 
 
 def test_lines_that_are_no_messages_are_passed_over(start_front: StartClient) -> None:

@@ -113,7 +113,7 @@ class Records:
         return entries_window("hits", hits, call.offset, call.limit)
 
     def _read(self, consultation: ConsultationRecord, call: RecordsCall) -> dict[str, Any]:
-        known = {"consultationId": consultation.consultation_id, "what": call.what.value}
+        known: dict[str, Any] = {"consultationId": consultation.consultation_id, "what": call.what.value}
         turns = self._ledger.consult_turns(consultation.consultation_id)
         content = Content(self._house, consultation)
         if call.what is RecordPart.SUMMARY:
@@ -129,7 +129,7 @@ class Records:
         else:
             turn = _turn(turns, call.turn)
             text = self._text(content, turn, call.what)
-            known["turn"] = str(turn.number)
+            known["turn"] = turn.number
         return known | text_window(text, call.offset, call.limit)
 
     def _text(self, content: Content, turn: ConsultTurnRecord, what: RecordPart) -> str:

@@ -91,7 +91,7 @@ def _records_schema() -> dict[str, Any]:
         state={"type": "string"},
         answers={"type": "array", "items": {"type": "object"}},
         what=_STRING,
-        turn={"type": ["integer", "string"]},
+        turn={"type": "integer"},
         agent=_STRING,
         answer={"type": ["string", "null"]},
         costUsd=_COST,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -13,6 +14,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared._context_streams import ContextReceiveStream, ContextSendStream
 from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
 
 HANDOVER = "BATON_HANDOVER"
 """Names the descriptor of what the client had sent before the front became this process."""
@@ -86,18 +88,27 @@ def _answerable(line: str) -> str:
         return line
     if not isinstance(message, dict) or "method" not in message:
         return line
-    number, method, params = message.get("id"), message["method"], message.get("params")
+    number, method = message.get("id"), message["method"]
     if not isinstance(number, str | int) or isinstance(number, bool):
         return line
-    if message.get("jsonrpc") == "2.0" and isinstance(method, str) and isinstance(params, dict | None):
+    if _is_read(line):
         return line
-    mended = {
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": method if isinstance(method, str) else "",
-        "params": params if isinstance(params, dict) else {},
-    }
-    return json.dumps(mended) + "\n"
+    head = {"jsonrpc": "2.0", "id": number, "method": method if isinstance(method, str) else ""}
+    with contextlib.suppress(RecursionError):
+        mended = json.dumps({**head, "params": message.get("params") or {}}) + "\n"
+        if _is_read(mended):
+            return mended
+    # Its parameters are of the wrong kind, hold text that is no Unicode, or are nested too deeply.
+    return json.dumps({**head, "params": {}}) + "\n"
+
+
+def _is_read(line: str) -> bool:
+    """Whether the SDK's own parser takes it."""
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return False
+    return True
 
 
 class _WithoutHello(io.TextIOWrapper):
