@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
+from baton.cli.main import baton
 from baton.cli.reference import reference_parts, stale_pages, write_pages
 from baton.simulate.demonstration import scenes
 
@@ -103,3 +106,57 @@ def test_pictures_load_nothing_and_show_the_demonstration_as_it_is() -> None:
     for scene in scenes():
         assert f"{scene.title} (simulated)" in shown
         assert scene.expected in shown
+
+
+COMMAND = re.compile(r"`(baton(?: [^`]+)?)`")
+KEY = re.compile(r"`([a-z]+(?:\.[a-z_]+)+)(?: = [^`]*)?`")
+IN_TABLE = re.compile(r"`\[([a-z.]+)\]`? `?([a-z_]+)`")
+
+OWN_VARIABLES = {
+    *("BATON_WORKER", "BATON_RUN", "BATON_HOST_RUNTIME", "BATON_HANDOVER", "BATON_VALIDATING", "BATON_GUARD")
+}
+"""What Baton's programs tell each other."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_commands_and_options_that_a_page_names_are_there(page: Path) -> None:
+    for told in COMMAND.findall(page.read_text()):
+        words = told.split()[1:]
+        command: click.Command = baton
+        while isinstance(command, click.Group) and words and words[0].strip(",").islower():
+            name = words.pop(0).strip(",")
+            found = command.get_command(click.Context(command), name)
+            assert found is not None, told
+            command = found
+        options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        for word in words:
+            flag = word.strip("[],.").partition("=")[0]
+            if flag.startswith("--"):
+                assert flag in {*options, "--help", "--version"}, told
+
+
+def test_the_configuration_page_names_every_variable_that_a_person_can_set() -> None:
+    page = (CHECKOUT / "docs" / "configuration.md").read_text().partition("## The policy")[0]
+    named = set(re.findall(r"`(BATON_[A-Z_]+)`", page))
+    sources = [*(CHECKOUT / "server").rglob("*.py"), *(CHECKOUT / "scripts").glob("*.sh")]
+    read = {name for path in sources for name in re.findall(r"\bBATON_[A-Z_]+\b", path.read_text())}
+    assert named == read - OWN_VARIABLES
+
+
+def test_keys_of_the_policy_that_a_page_names_are_there() -> None:
+    policy = tomllib.loads((CHECKOUT / "policy" / "policy.toml").read_text())
+    seen = 0
+    for page in PAGES:
+        if page.name == "pool.md":
+            continue  # its keys are those of a pool's own file
+        text = page.read_text()
+        for name in [*KEY.findall(text), *map(".".join, IN_TABLE.findall(text))]:
+            parts = name.split(".")
+            if parts[0] not in policy:
+                continue
+            value: object = policy
+            for part in parts:
+                assert isinstance(value, dict) and part in value, f"{page.name}: {name}"
+                value = value[part]
+            seen += 1
+    assert seen > 20
