@@ -1,6 +1,7 @@
 #!/bin/sh
 # Everything that must hold before a change lands: scripts/test.sh [--all] [PYTEST ARGS…]
-# Without --all the tests marked `long` are left out. Nothing is written into the checkout.
+# Without --all the tests marked `long` are left out. Nothing is written into the checkout. What is not here and is
+# needed by some tests is said, with the command that installs it, and they are skipped.
 set -eu
 cd "$(dirname "$0")/.."
 python=$(scripts/setup.sh)
@@ -10,19 +11,23 @@ export PATH
 export PYTHONPYCACHEPREFIX="$cache/compiled"
 export RUFF_CACHE_DIR="$cache/ruff" MYPY_CACHE_DIR="$cache/mypy" HYPOTHESIS_STORAGE_DIRECTORY="$cache/hypothesis"
 
+missing() { # what, tests of what, packages of Debian
+    echo "test.sh: $1: the tests of $2 are skipped; this installs what they need on Debian:" \
+        "apt-get install $3" >&2
+}
+
+command -v tmux >/dev/null || missing "NO TERMINAL" "what is shown in one" tmux
 tier="not long"
 if [ "${1:-}" = --all ]; then
     tier=
     shift
     browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-    if [ -z "$browser" ] || ! command -v chromedriver >/dev/null; then
-        echo "test.sh: NO BROWSER: the tests of pages in a real browser are skipped;" \
-            "install Chromium and its driver (Debian: apt-get install chromium chromium-driver)" >&2
-    fi
+    [ -n "$browser" ] && command -v chromedriver >/dev/null ||
+        missing "NO BROWSER" "pages in a real one" "chromium chromium-driver"
 fi
 
 ruff check --quiet --output-format concise .
 ruff format --quiet --check .
 mypy
 "$python" scripts/validate.py
-exec "$python" -m pytest -q -n 2 -o cache_dir="$cache/pytest" -m "$tier" "$@"
+exec "$python" -m pytest -q -rs -n 2 -o cache_dir="$cache/pytest" -m "$tier" "$@"

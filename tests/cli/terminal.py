@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 DEADLINE = 60.0
 
@@ -32,6 +35,8 @@ class Terminal:
         """All that was read of what the program wrote."""
 
     def __enter__(self) -> Self:
+        if shutil.which("tmux") is None:
+            pytest.skip("NO TERMINAL: tmux is not on PATH (Debian: apt-get install tmux)")
         os.mkfifo(self._drawn)
         self._reader = os.open(self._drawn, os.O_RDONLY | os.O_NONBLOCK)
         size = ["-x", str(self.columns), "-y", str(self.rows)]

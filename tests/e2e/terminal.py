@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import threading
 import time
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from baton.process import tree
 
@@ -62,6 +65,8 @@ def interactive(
     binary: Path, socket: Path, project: Path, env: Mapping[str, str], *arguments: str
 ) -> Iterator[Terminal]:
     """The interactive program in a terminal, which goes away at the end with all that it left behind."""
+    if shutil.which("tmux") is None:
+        pytest.skip("NO TERMINAL: tmux is not on PATH (Debian: apt-get install tmux)")
     window = Terminal(socket, {**env, "TERM": "xterm-256color"})
     size = ("-d", "-x", "150", "-y", "50", "-c", str(project))
     window._tmux("new-session", *size, str(binary), *arguments)

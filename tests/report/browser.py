@@ -48,7 +48,8 @@ class Browser:
         driver = shutil.which("chromedriver")
         if program is None or driver is None:
             pytest.skip(
-                "NO BROWSER: chromium and chromedriver are not on PATH (Debian: chromium, chromium-driver)"
+                "NO BROWSER: Chromium and its driver are not on PATH"
+                " (Debian: apt-get install chromium chromium-driver)"
             )
         options = webdriver.ChromeOptions()
         options.binary_location = program
