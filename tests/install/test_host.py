@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,16 @@ import pytest
 from click.testing import CliRunner
 
 from baton.cli.main import baton
+from baton.consult.adapters.protocol import Runtime
 from baton.contract.errors import Unsupported
 from baton.install.host import HOSTS, registration
 from baton.install.places import Places
+from baton.policy.layer import PERSON_FILE
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Call, Say
 from baton.simulate.service import KEY, ScriptedService
-
-NAMED = os.environ.get("BATON_TEST_CLIS")
+from consult.adapters.conftest import agent_at, real
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -80,9 +82,6 @@ def test_init_prints_the_line_alone_on_standard_output() -> None:
 @pytest.mark.long
 @pytest.mark.codex
 def test_claude_code_as_the_host_calls_a_tool_in_the_folder_it_works_in(test_root: Path) -> None:
-    claude = shutil.which("claude", path=os.pathsep.join(filter(None, (NAMED, os.environ["PATH"]))))
-    if claude is None:
-        pytest.skip("the real claude is not installed: put it on PATH, or name its folder in BATON_TEST_CLIS")
     project = test_root / "project"
     (project / "src").mkdir(parents=True)
     (project / "src" / "a.py").write_text("a = 1\n")
@@ -90,12 +89,49 @@ def test_claude_code_as_the_host_calls_a_tool_in_the_folder_it_works_in(test_roo
     call = Call(
         "mcp__baton__delegate_task", {"objective": "Change a", "allowedFiles": ["src/a.py"], "dryRun": True}
     )
-    with ScriptedModel() as model, ScriptedService(call, Say("done")) as service:
+    with ScriptedModel() as model:
         write_simulated_home(Path(os.environ["CODEX_HOME"]), model.port)
+        (told,) = _session_of_claude(test_root, project, {"BATON_CODEX_BIN": str(_codex())}, call)
+    result = json.loads(told)
+    assert result["workspace"] == str(project)
+    assert result["tasks"][0]["writable"] == ["src/"]
+    assert model.requests == ()
+
+
+@pytest.mark.long
+def test_claude_code_as_the_host_consults_another_agent_and_never_itself(test_root: Path) -> None:
+    program = real(Runtime.COPILOT)
+    project = test_root / "project"
+    project.mkdir()
+    empty: dict[str, Any] = {"assumptions": [], "uncertainties": [], "followUps": [], "sources": []}
+    with ScriptedService(Say(json.dumps({"answer": "It is.", **empty}))) as asked:
+        agent, variables = agent_at(Runtime.COPILOT, asked, program)
+        policy = Path(os.environ["CODEX_HOME"]) / PERSON_FILE
+        policy.parent.mkdir(parents=True)
+        policy.write_text(
+            "[consult]\nenabled = true\n[consult.agents.copilot]\n"
+            f"command = {json.dumps(program)}\nmodel = {json.dumps(agent.model)}\n"
+        )
+        calls = [
+            Call("mcp__baton__consult", {"question": "Is it so?", "targets": [name]})
+            for name in ("copilot", "claude")
+        ]
+        answered, refused = _session_of_claude(test_root, project, variables, *calls)
+    result = json.loads(answered)
+    assert result["state"] == "answered", answered
+    assert [(one["agent"], one["answer"]) for one in result["answers"]] == [("copilot", "It is.")]
+    assert "claude is not asked: it runs on claude like the session that asks" in refused
+    assert len(asked.asked) == 1
+
+
+def _session_of_claude(root: Path, project: Path, variables: Mapping[str, str], *calls: Call) -> list[str]:
+    """What the real Claude Code is told by the tools that its scripted model calls, one after the other."""
+    claude = real(Runtime.CLAUDE)
+    with ScriptedService(*calls, Say("done")) as service:
         env = {
             **os.environ,
-            "BATON_RUNTIME": str(_own_python(test_root)),
-            "BATON_CODEX_BIN": str(_codex()),
+            **variables,
+            "BATON_RUNTIME": str(_own_python(root)),
             "ANTHROPIC_BASE_URL": service.root,
             "ANTHROPIC_API_KEY": f"sk-ant-{KEY}",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -103,20 +139,16 @@ def test_claude_code_as_the_host_calls_a_tool_in_the_folder_it_works_in(test_roo
         told = registration("claude", Places.find(env), env, CHECKOUT)
         # The server sees what it was registered with, not what this test happens to have.
         plain = {name: value for name, value in env.items() if not name.startswith("BATON_")}
-        added = _run([claude, *shlex.split(told.line or "")[1:]], plain, project)
-        assert "Added" in added
+        assert "Added" in _run([claude, *shlex.split(told.line or "")[1:]], plain, project)
         argv = [claude, "-p", "--output-format", "stream-json", "--verbose", "--model", "claude-sonnet-5"]
-        said = _run([*argv, "--allowedTools", call.tool], plain, project, "Delegate it.")
-    results = [
-        json.loads(block["content"])
+        said = _run([*argv, "--allowedTools", *{call.tool for call in calls}], plain, project, "Go on.")
+    blocks = [
+        block
         for event in map(json.loads, said.splitlines())
         if event["type"] == "user"
         for block in event["message"]["content"]
-        if block.get("type") == "tool_result"
     ]
-    assert [result["workspace"] for result in results] == [str(project)]
-    assert results[0]["tasks"][0]["writable"] == ["src/"]
-    assert model.requests == ()
+    return [str(block["content"]) for block in blocks if block.get("type") == "tool_result"]
 
 
 def _run(argv: list[str], env: dict[str, str], cwd: Path, text: str = "") -> str:
