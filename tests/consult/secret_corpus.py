@@ -168,6 +168,13 @@ def true_cases(seed: int = 11) -> list[TrueCase]:
     add("age key", "@@", "AGE-SECRET-KEY-1" + make.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58))
     add("new relic", "license: @@", "NRAK-" + make.of(string.ascii_uppercase + string.digits, 27))
     add("linear", "LINEAR=@@", "lin_api_" + make.of(WORD, 40))
+    add("groq", "GROQ=@@", "gsk_" + make.of(WORD, 52))
+    add("replicate", "client = Replicate(@@)", "r8_" + make.of(WORD, 37))
+    add("tailscale", "tailscale up --authkey @@", f"tskey-auth-{make.of(WORD, 17)}-{make.of(WORD, 32)}")
+    add("figma", "figma: @@", "figd_" + make.of(URLSAFE, 40))
+    add("pulumi", "PULUMI=@@", "pul-" + make.of(HEX, 40))
+    add("okta", "Authorization: SSWS @@", "00" + make.of(URLSAFE, 40))
+    add("firebase", "fcm: @@", f"AAAA{make.of(WORD, 7)}:APA91b{make.of(URLSAFE, 134)}")
     # Private keys.
     for kind in ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY"):
         body = make.key_lines(6)
@@ -250,6 +257,16 @@ def true_cases(seed: int = 11) -> list[TrueCase]:
     add("encryption key base64", "ENCRYPTION_KEY=@@", base64.b64encode(make.of(WORD, 32).encode()).decode())
     add("comparison", 'if token == "@@":', make.of(WORD, 32))
     add("setter", 'conn.setPassword("@@");', make.password())
+    add("sshpass", "sshpass -p '@@' ssh deploy@host uptime", make.password())
+    add("mysql short flag", "mysql -u root -p@@ app", make.of(WORD, 12))
+    add("docker login", "docker login -u ci -p @@ registry.acme.test", make.of(WORD, 16))
+    add("openssl", "openssl rsa -in k.pem -passin pass:@@ -out o.pem", make.password())
+    add("pgpass", "db.acme.test:5432:app:svc:@@", make.password())
+    add("requests auth", 'requests.get(url, auth=("svc", "@@"))', make.password())
+    add("jdbc", 'DriverManager.getConnection("jdbc:h2:mem:x", "sa", "@@")', make.password())
+    add("algolia", "ALGOLIA_ADMIN_KEY=@@", make.of(HEX, 32))
+    add("oauth client", '{"clientId": "web", "clientSecret": "@@"}', make.of(WORD, 32))
+    add("aws json", '{"AccessKeyId": "x", "SecretAccessKey": "@@"}', make.of(BASE64, 40))
     add("powershell", '$AdminPassword = "@@"', make.password())
     add("log line", "2024-05-02 12:00:01 DEBUG auth: user=bob password=@@ result=ok", make.password())
     return cases
@@ -362,6 +379,13 @@ def false_cases(seed: int = 12) -> list[FalseCase]:
         "question": "Should the api key go into the header or the query? And the client secret: monthly?",
         "vault path": 'secret = "kv/data/acme/prod/db"',
         "ssm": 'token: "ssm:/acme/prod/token"',
+        "docker ports": "docker run -d -p 8080:8080 -p 127.0.0.1:9443:9443 nginx:1.27.3",
+        "docker compose project": "docker compose -p frontend up --build",
+        "mysql prompt": "mysql -u root -p app < dump.sql",
+        "auth names": 'requests.get(url, auth=("username", "password"))',
+        "auth variables": "session.auth = (config.user, config.password2)",
+        "copy keeps": "cp -a build2024release /srv/www && helm upgrade -a release",
+        "type of a key": "def load(private_key: ed25519.Ed25519PrivateKey, secret_key: PKCS7KeyTypes) -> None:",
         "graphql": "mutation Login($mail: String!, $password: String!) { login(password: $password) }",
         "protobuf": "string access_token = 1; // opaque\nbytes secret_key = 2;",
     }

@@ -75,6 +75,25 @@ TOKENS: tuple[Pattern, ...] = (
     _token("Azure client secret", r"[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{34}", "8Q~"),
     _token("Telegram bot token", rf"\d{{8,10}}:AA{_WORD}{{32,34}}", ":AA"),
     _token("Discord bot token", rf"[MNO][A-Za-z0-9_-]{{23,25}}\.{_WORD}{{6}}\.{_WORD}{{27,38}}", "."),
+    _token("Figma token", rf"figd_{_WORD}{{36,}}", "figd_"),
+    _token("Groq key", r"gsk_[A-Za-z0-9]{48,}", "gsk_"),
+    _token("xAI key", r"xai-[A-Za-z0-9]{60,}", "xai-"),
+    _token("Perplexity key", r"pplx-[A-Za-z0-9]{40,}", "pplx-"),
+    _token("Replicate token", r"r8_[A-Za-z0-9]{36,}", "r8_"),
+    _token("Pinecone key", rf"pcsk_{_WORD}{{40,}}", "pcsk_"),
+    _token("LangSmith key", rf"lsv2_(?:pt|sk)_{_WORD}{{32,}}", "lsv2_"),
+    _token("Tailscale key", rf"tskey-[a-z]+-{_WORD}{{20,}}", "tskey-"),
+    _token("Netlify token", r"nfp_[A-Za-z0-9]{36,}", "nfp_"),
+    _token("Heroku key", rf"HRKU-{_WORD}{{30,}}", "HRKU-"),
+    _token("Buildkite token", r"bk[a-z]{2}_[0-9a-f]{40}", "bk"),
+    _token("CircleCI token", r"CCIPAT_[A-Za-z0-9]+_[0-9a-f]{40}", "CCIPAT_"),
+    _token("Sourcegraph token", r"sgp_(?:[0-9a-f]{16}_)?[0-9a-f]{40}", "sgp_"),
+    _token("Pulumi token", r"pul-[0-9a-f]{40}", "pul-"),
+    _token("Brevo key", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}", "xkeysib-"),
+    _token("Dynatrace token", r"dt0[a-z]\d\d\.[A-Z2-7]{24}\.[A-Z2-7]{64}", "dt0"),
+    _token("Firebase server key", rf"AAAA{_WORD}{{7}}:APA91b{_WORD}{{100,}}", ":APA91b"),
+    _token("Facebook token", r"EAA[A-Za-z0-9]{80,}", "EAA"),
+    _token("Dropbox token", rf"sl\.(?:u\.)?{_WORD}{{100,}}", "sl."),
     _token("age secret key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1"),
     _token("JSON web token", rf"eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{16,}}", "eyJ"),
     Pattern(
@@ -123,7 +142,7 @@ PLACES: tuple[Pattern, ...] = (
     Pattern(
         "authorization header",
         re.compile(
-            r"(?i)\b(?:proxy-)?authorization[\"']?\s*[:=,]\s*[\"']?\s*(?:bearer|token|basic|apikey)\s+"
+            r"(?i)\b(?:proxy-)?authorization[\"']?\s*[:=,]\s*[\"']?\s*(?:bearer|token|basic|apikey|ssws|bot|digest)\s+"
             r"(?P<value>[A-Za-z0-9+/_.~=-]{12,})"
         ),
         ("authorization",),
@@ -155,6 +174,36 @@ PLACES: tuple[Pattern, ...] = (
         ("-pass",),
         random=False,
         folds=True,
+    ),
+    Pattern(
+        "password on a command line",
+        re.compile(
+            r"\b(?:sshpass|mysql(?:dump|admin)?|mariadb|psql|redis-cli|mongo(?:sh)?|docker|podman|helm)\b"
+            r"[^\n|;&]{0,120}?\s-(?:p|a)\s?[\"']?(?P<value>[A-Za-z0-9][^\s\"'$:/]{5,100})[\"']?(?=\s|$)"
+        ),
+        ("sshpass", "mysql", "mariadb", "redis-cli", "mongo", "docker", "podman", "helm"),
+        random=False,
+    ),
+    Pattern(
+        "password on a command line",
+        re.compile(r"\s-pass(?:in|out)?\s+pass:(?P<value>[^\s\"'$]{4,100})"),
+        ("pass:",),
+        random=False,
+    ),
+    Pattern(
+        "password in a .pgpass line",
+        re.compile(r"(?m)^\+?[\w.*-]+:(?:5432|\*):[^:\s]+:[^:\s]+:(?P<value>[^\s:]{4,100})$"),
+        (":5432:", ":*:"),
+        random=False,
+    ),
+    Pattern(
+        "password of a login",
+        re.compile(
+            r"(?:\bauth\s*=\s*\(|BasicAuth\(|getConnection\([^\n]{1,200}?,)\s*[\"'][^\"'\n]{1,80}[\"']\s*,\s*"
+            r"[\"'](?P<value>[^\"'\n]{6,100})[\"']"
+        ),
+        ("auth", "BasicAuth(", "getConnection("),
+        random=False,
     ),
     Pattern(
         "password in a netrc line",

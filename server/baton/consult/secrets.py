@@ -22,7 +22,7 @@ OVERLAP = 600
 
 _PASSWORD_NAME = r"(?:pass(?:word|wd|phrase|code)|(?<![a-z])pass(?![a-z])|pwd)"
 _KEY_NAME = (
-    r"(?:(?:api|app|access|auth|account|private|secret|service|client|signing|encryption|master|license|"
+    r"(?:(?:api|app|access|auth|account|private|secret|service|client|admin|webhook|bot|root|signing|encryption|master|license|"
     r"storage|shared|subscription|session|consumer|deploy|jwt|hmac|crypto)[_-]?(?:key|secret|token|salt)|secret|"
     r"token|credential|apikey|salt)"
 )
@@ -45,6 +45,7 @@ _NAME_ENDS = re.compile(
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_SIZE = 20_000
+_TYPE_NAME = re.compile(r"[A-Za-z_][\w.]*(?:Key|Token|Secret|Password|Credential)[A-Za-z]*")
 _PUTTY = re.compile(
     r"PuTTY-User-Key-File-\d:.{0,2000}?Private-Lines:\s*\d+\s+(?P<body>[A-Za-z0-9+/=\s]{40,4000})", re.DOTALL
 )
@@ -172,7 +173,10 @@ def _windows(text: str, start: int) -> Iterator[tuple[int, str]]:
 def _counts(pattern: Pattern, value: str) -> bool:
     if pattern.random:
         return looks_random(value)
-    return len(value) >= 4 and not is_placeholder(value) and value.lower() not in _USUAL
+    if is_placeholder(value) or value.lower() in _USUAL:
+        return False
+    # On a command line and in a call the place alone says little: the value must look like one.
+    return pattern.what not in _LOOSE or is_password(value, quoted=False)
 
 
 _USUAL = frozenset(
@@ -182,6 +186,8 @@ _USUAL = frozenset(
     )
 )
 """What stands for a password in examples, or is one that everybody knows."""
+
+_LOOSE = frozenset(("password on a command line", "password of a login", "password in a .pgpass line"))
 
 
 def _assigned(name: str, is_password_name: bool, match: re.Match[str]) -> Iterator[Found]:
@@ -204,7 +210,7 @@ def _assigned(name: str, is_password_name: bool, match: re.Match[str]) -> Iterat
     if is_password_name:
         if is_password(value, quoted=is_quoted):
             yield "password", start, start + len(value)
-    elif is_key(value, quoted=is_quoted):
+    elif is_key(value, quoted=is_quoted) and (is_quoted or not _TYPE_NAME.fullmatch(value)):
         yield f"value of {_shown(name)}", start, start + len(value)
 
 
