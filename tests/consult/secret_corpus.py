@@ -385,7 +385,7 @@ def false_cases(seed: int = 12) -> list[FalseCase]:
         "auth names": 'requests.get(url, auth=("username", "password"))',
         "auth variables": "session.auth = (config.user, config.password2)",
         "copy keeps": "cp -a build2024release /srv/www && helm upgrade -a release",
-        "type of a key": "def load(private_key: ed25519.Ed25519PrivateKey, secret_key: PKCS7KeyTypes) -> None:",
+        "type of a key": "def load(private_key: ed25519.Ed25519PrivateKey, salt_key: PKCS7Key) -> None:",
         "graphql": "mutation Login($mail: String!, $password: String!) { login(password: $password) }",
         "protobuf": "string access_token = 1; // opaque\nbytes secret_key = 2;",
     }

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from baton.process.tree import processes_with_marker
@@ -81,3 +82,14 @@ def test_review_whose_consultation_was_deleted_has_a_way_on(desk: Desk) -> None:
     left = desk.review("status", plan["reviewId"])
     assert left["state"] in ("failed", "awaiting_synthesis")
     assert left["next"]
+
+
+def test_two_sessions_that_wait_for_the_same_review_repair_it_once(desk: Desk) -> None:
+    desk.script.says("codex", {"text": "No."}, {"findings": [FINDING]})
+    plan = desk.plan()
+    running = desk.run(plan, waitSeconds=0)
+    until(lambda: desk.house.ledger.consultation(running["consultationId"]).state.at_rest)
+    with ThreadPoolExecutor(3) as pool:
+        shown = list(pool.map(lambda _: desk.review("status", plan["reviewId"]), range(3)))
+    assert [[one["id"] for one in told["findings"]] for told in shown] == [["F1"]] * 3
+    assert len(desk.script.prompts("codex")) == 2

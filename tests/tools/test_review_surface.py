@@ -20,6 +20,7 @@ from baton.runtime.groups import enabled_groups
 from baton.tools.person import AT_ONCE
 from baton.tools.review_catalogue import review_specs
 from baton.tools.server import build_server, initialization_options
+from tools.conftest import StartClient
 
 ON = "[consult]\nenabled = true\n[review]\nenabled = true\n"
 
@@ -100,3 +101,19 @@ def test_program_that_declines_at_once_is_nobody_and_a_slow_no_is_a_persons() ->
 
 def test_client_without_forms_is_nobody() -> None:
     assert says_with(None) == Says.NOBODY.value
+
+
+@pytest.mark.parametrize("policy", [ON, "[review]\nenabled = true\n"])
+def test_front_and_full_server_agree_on_whether_work_can_be_reviewed(
+    policy: str, own_home: Path, start_front: StartClient, start_server: StartClient
+) -> None:
+    file = own_home / ".codex" / "baton" / "policy.toml"
+    file.parent.mkdir()
+    file.write_text(policy)
+    said = []
+    for start in (start_front, start_server):
+        with start() as client:
+            said.append([client.greet(), client.ask(1, "tools/list", {}), client.ask(2, "prompts/list")])
+    assert said[0] == said[1]
+    names = [tool["name"] for tool in said[0][1]["result"]["tools"]]
+    assert ("review" in names) is (policy == ON)
