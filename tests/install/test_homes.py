@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from baton.cli import main
 from baton.contract.errors import BatonError, InvalidInput, NotFound, WrongState
 from baton.install.installer import Wish, read_config, uninstall
 from baton.install.owned import read_owned
@@ -293,6 +296,22 @@ def test_with_the_plugin_there_is_one_server_and_that_is_said(home: Home) -> Non
     assert "mcp_servers" not in home.read("config.toml")
     assert not (home.places.home / "skills").exists()
     assert (home.places.home / "agents/luna-worker.toml").exists()
+
+
+def test_a_plugin_without_a_codex_that_could_remove_it_stops_the_removal_in_one_line(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.install(no_config=True)
+    home.write("config.toml", f"[marketplaces.baton]\nsource = {json.dumps(str(home.places.bundle))}\n")
+    before = home.picture()
+    monkeypatch.setenv("BATON_CODEX_BIN", "/nowhere/codex")
+    monkeypatch.setattr(sys, "argv", ["baton", "uninstall"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 1 and said.count("\n") == 1
+    assert "the plugin baton@baton goes first" in said and "/nowhere/codex" in said
+    assert home.picture() == before
 
 
 def test_another_version_needs_to_be_asked_for(home: Home) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton.install.disk import digest
 from baton.install.owned import read_owned
 from install.home import AGENT, SKILL, Home, without_own
 
@@ -166,3 +167,54 @@ def test_backups_of_the_last_installations_are_there_and_no_more(home: Home) -> 
     assert owned is not None and owned.version == "6.0.0"
     home.uninstall()
     assert without_own(home.picture()) == home.picture()
+
+
+RECORD = """{
+ "schemaVersion": 1,
+ "version": "0.1.0",
+ "content": "0000",
+ "files": [
+  {"path": "baton/bundle/old.py", "kind": "bundle", "shipped": "%(hash)s", "installed": "%(hash)s",
+   "version": "0.1.0"},
+  {"path": "agents/kept.toml", "kind": "agent", "shipped": "%(hash)s", "installed": "%(hash)s",
+   "version": "0.1.0"},
+  {"path": "agents/edited.toml", "kind": "agent", "shipped": "1111", "installed": "1111", "version": "0.1.0"},
+  {"path": "agents/edited.toml.baton-new", "kind": "beside", "shipped": "%(hash)s", "installed": "%(hash)s",
+   "version": "0.1.0"},
+  {"path": "%(user)s/.local/bin/baton", "kind": "command", "shipped": "%(hash)s", "installed": "%(hash)s",
+   "version": "0.1.0"}
+ ],
+ "folders": ["%(user)s/.local", "%(user)s/.local/bin", "agents", "baton", "baton/bundle"],
+ "config": {
+  "values": {"command": "sh", "args": ["serve.sh"]},
+  "text": "\\n[mcp_servers.baton]\\ncommand = \\"sh\\"\\nargs = [\\"serve.sh\\"]\\n",
+  "madeFile": false, "madeTable": true
+ },
+ "plugin": false, "agentsOnly": false, "noConfig": false
+}
+"""
+"""What the first version that kept a record wrote; it must be understood for ever."""
+
+
+def test_what_the_first_version_has_recorded_is_upgraded_and_removed(home: Home) -> None:
+    home.write("config.toml", '# mine\n\n[mcp_servers.baton]\ncommand = "sh"\nargs = ["serve.sh"]\n# more\n')
+    for name in ("baton/bundle/old.py", "agents/kept.toml", "agents/edited.toml.baton-new"):
+        home.write(name, "as installed")
+    home.write("agents/edited.toml", "mine")
+    home.places.commands.mkdir(parents=True)
+    home.places.command.write_text("as installed")
+    home.write("baton/owned.json", RECORD % {"hash": digest(b"as installed"), "user": home.user})
+    home.install("2.0.0", TWO, upgrade=True)
+    assert not (home.places.bundle / "old.py").exists()
+    assert agents(home)["kept.toml"] == AGENT.format("2")
+    assert agents(home)["edited.toml"] == "mine"
+    assert agents(home)["edited.toml.baton-new"] == AGENT.format("2")
+    assert str(home.places.bundle) in home.read("config.toml")
+    home.uninstall()
+    assert home.read("config.toml") == "# mine\n# more\n"
+    assert set(home.picture()) == {
+        ".codex",
+        ".codex/config.toml",
+        ".codex/agents",
+        ".codex/agents/edited.toml",
+    }

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from baton.cli.shown import echo_json
-from baton.contract.errors import InvalidInput
+from baton.contract.errors import BatonError, InvalidInput, WrongState
 from baton.install import surroundings
 from baton.install.installer import Installer, Wish
 from baton.install.installer import uninstall as remove
 from baton.install.places import Places
 from baton.install.plan import Act
-from baton.install.plugin import CodexCommands
+from baton.install.plugin import PLUGIN, CodexCommands
 from baton.install.purge import purge_state
 from baton.install.report import CHANGING, Report
 from baton.install.shipped import Package
@@ -114,9 +114,15 @@ def uninstall(project: Path | None, dry_run: bool, as_json: bool, purge: bool = 
 
 def _remove_plugin(places: Places, env: dict[str, str]) -> None:
     """The plugin comes from the installed copy, so it goes before that does."""
-    if CodexCommands(Path("codex"), places, env).is_ours():
+    if not CodexCommands(Path("codex"), places, env).is_ours():
+        return
+    try:
         codex = surroundings.find(env, places)
-        CodexCommands(codex.binary.path, places, env).remove()
+    except BatonError as error:
+        raise WrongState(
+            f"the plugin {PLUGIN} goes first, by Codex's own command: {error.message}; nothing was changed"
+        ) from None
+    CodexCommands(codex.binary.path, places, env).remove()
 
 
 def _tell(report: Report, what: str, as_json: bool) -> None:
