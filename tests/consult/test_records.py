@@ -128,6 +128,9 @@ def test_history_search_export_and_strengths_in_the_terminal(desk: Desk, asked: 
     assert asked in line and "claude" in line and "cost unknown" in line
     assert json.loads(_told("history", "--json"))[0]["costUsd"] is None
     assert f"{asked} turn 1" in _told("search", "sharded", "cache")
+    (hit,) = json.loads(_told("search", "--json", "twice"))
+    assert (hit["id"], hit["turn"], hit["agent"]) == (asked, 1, "claude")
+    assert set(hit) == {"id", "turn", "agent", "model", "at", "excerpt"}
     assert _told("search", "nowhere") == "nothing found\n"
     exported = json.loads(_told("export", asked[:5], "--prompts"))
     assert exported["turns"][0]["answer"]["text"] == "The cache was sharded twice."

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from typing import Any
 
 import click
 
 from baton.cli.amounts import when
 from baton.cli.shown import echo_json, one_line
 from baton.engine.house import House
-from baton.ledger.consultations import DAY
+from baton.ledger.consultations import DAY, Hit
 
 
 @click.command()
@@ -28,7 +28,7 @@ def search(words: tuple[str, ...], limit: int, days: float | None, as_json: bool
     with House.open() as house:
         hits = house.ledger.search_consultations(" ".join(words), limit, since)
     if as_json:
-        echo_json([asdict(hit) for hit in hits])
+        echo_json([_wire(hit) for hit in hits])
         return
     if not hits:
         click.echo("nothing found")
@@ -36,3 +36,14 @@ def search(words: tuple[str, ...], limit: int, days: float | None, as_json: bool
         model = f" ({hit.model})" if hit.model else ""
         where = f"{hit.consultation_id} turn {hit.number}"
         click.echo(f"{where}  {when(hit.at)}  {hit.agent}{model}: {one_line(hit.excerpt)}")
+
+
+def _wire(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.consultation_id,
+        "turn": hit.number,
+        "agent": hit.agent,
+        "model": hit.model,
+        "at": round(hit.at),
+        "excerpt": hit.excerpt,
+    }

@@ -16,7 +16,7 @@ from baton.consult.adapters.protocol import Agent, Reply, Runtime
 from baton.contract.reply import ReplyFailure
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
-from baton.simulate.script import claiming, fail, say, shell, stall, usage_limit
+from baton.simulate.script import claiming, drop_connection, fail, say, shell, stall, usage_limit
 from consult.adapters.cases import ANSWER, SCHEMA
 from consult.adapters.conftest import Desk, question
 
@@ -170,6 +170,15 @@ def test_failures_are_classed_and_say_what_to_do(room: Room) -> None:
     assert (login.failure, login.required_action) == (ReplyFailure.AUTH, "codex login")
     assert limit.failure is ReplyFailure.USAGE_LIMIT
     assert (login.text, login.usage) == (None, None)
+
+
+def test_an_answer_after_a_lost_connection_is_an_answer(room: Room) -> None:
+    room.model.on("ASKED", drop_connection(times=1), say("four"))
+    places = room.desk.places()
+    reply = room.desk.ask(AGENT, question("ASKED", cwd=room.repository), places)
+    assert (reply.text, reply.failure) == ("four", None)
+    assert b'"willRetry":true' in places.stdout.read_bytes().replace(b" ", b"")
+    assert len(room.model.requests) == 2
 
 
 def test_silence_ends_it_and_its_events_are_kept(room: Room) -> None:
