@@ -57,6 +57,11 @@ def test_project_cannot_switch_on_or_widen(tmp_path: Path, project: str) -> None
     assert "baton.toml" in caught.value.message
 
 
+def test_misspelt_agent_is_told_with_the_name_that_is_meant(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"did you mean consult\.agents\.claude\?"):
+        _consult(tmp_path, PERSON + '[consult.agents.cluade]\nmodel = "claude-opus-5"\n', "")
+
+
 def test_project_can_switch_off_and_narrow(tmp_path: Path) -> None:
     narrowed = "[consult]\nenabled = false\nstore_full_content = false\nmax_agents = 1\ncontext_roots = []\n"
     rules = _consult(tmp_path, PERSON, narrowed + "[consult.agents.claude]\nenabled = false\n")

@@ -66,8 +66,9 @@ def describe(fault: ErrorDetails, siblings: Iterable[str]) -> str:
                 f"did you mean {hint!r}?" if hint else f"known: {', '.join(known)}"
             )
         case "missing":
-            hint = nearest(path[1], siblings) if len(path) == 3 else None
-            meant = f" (a new entry needs all its keys; did you mean {path[0]}.{hint}?)" if hint else ""
+            hint = nearest(path[-2], siblings) if len(path) > 2 else None
+            entry = shown_key((*path[:-2], hint)) if hint else ""
+            meant = f" (a new entry needs all its keys; did you mean {entry}?)" if hint else ""
             return f"{where}: required, but missing{meant}"
         case "model_type" | "dict_type":
             return f"{where}: expected a table, got {got}"
@@ -103,5 +104,7 @@ def _is_model(annotation: Any) -> bool:
 
 def entries_of(data: Mapping[str, Any], path: KeyPath) -> list[str]:
     """Names beside the entry that `path` leads into: for `roles.x.tier` the other roles."""
-    table = data.get(path[0]) if path else None
-    return [name for name in table if name != path[1]] if isinstance(table, dict) and len(path) > 1 else []
+    table: object = data
+    for key in path[:-2]:
+        table = table.get(key) if isinstance(table, dict) else None
+    return [name for name in table if name != path[-2]] if isinstance(table, dict) and len(path) > 1 else []
