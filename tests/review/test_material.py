@@ -319,3 +319,13 @@ def test_random_looking_line_is_a_suspect_and_blocks_nothing(desk: Desk) -> None
     plan = desk.plan(diffRef="HEAD")
     assert len(plan["suspects"]) == 1
     assert desk.run(plan)["state"] == "awaiting_synthesis"
+
+
+def test_credential_in_the_persons_own_policy_does_not_leave_either(desk: Desk) -> None:
+    key = "ghp_" + Maker(5).of(WORD, 36)
+    desk.policy.write_text(desk.policy.read_text() + f'checklist = ["never log {key}"]\n')
+    desk.add_policy(f'[consult.personas]\nkeeper = "Look for {key} in it."\n')
+    plan = desk.plan(persona="keeper")
+    assert plan["masked"] == ["GitHub token"]
+    desk.run(plan)
+    assert key not in desk.script.prompts("codex")[-1]

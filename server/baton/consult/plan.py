@@ -333,7 +333,7 @@ class _Maker:
             capability=call.capability.value,
             source_mode=call.source_mode,
             pieces=pieces,
-            persona=self.rules.personas[call.persona] if call.persona else None,
+            persona=prose(self.rules.personas[call.persona])[0] if call.persona else None,
             side=seat.chosen.side,
             reads_folder=folder is not None,
             answer_schema=call.answer_schema,

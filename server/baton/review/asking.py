@@ -10,6 +10,7 @@ from typing import Any
 from baton.consult.agents import agent_of
 from baton.consult.content import Content
 from baton.consult.context_material import Piece
+from baton.consult.outgoing import prose
 from baton.consult.plan import PlannedTurn, mark_for
 from baton.consult.prompt import Asking, prompt
 from baton.consult.request import TurnRequest
@@ -49,7 +50,7 @@ class Ask:
             capability="review",
             source_mode=SourceMode.DOCUMENT,
             pieces=self.pieces,
-            persona=rules.personas[self.persona] if self.persona else None,
+            persona=prose(rules.personas[self.persona])[0] if self.persona else None,
             answer_schema=schema,
         )
         text = prompt(asking, mark_for(asking))

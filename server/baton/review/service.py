@@ -104,11 +104,14 @@ class ReviewService:
         if time.time() - review.created_at > PLAN_SECONDS:
             await blocking(self._ledger.expire_plans, time.time() - PLAN_SECONDS)
             raise WrongState(f"review {review.review_id} was planned more than a day ago; plan anew")
+        began = time.monotonic()
         setting = setting_for(self._house, review.workspace, session)
         prepared = await self._prepare(setting, review, call)
         confirmed = await self._confirmed(setting, review, call, person)
         await blocking(self._begin, review, prepared, confirmed)
-        return await self._wait(review.review_id, call.wait_seconds)
+        # The person's time is a part of what the client waits.
+        left = max(0.0, call.wait_seconds - (time.monotonic() - began))
+        return await self._wait(review.review_id, left)
 
     async def _prepare(self, setting: Setting, review: ReviewRecord, call: ReviewCall) -> Plan:
         """The very plan that was shown, made again. Raises `BatonError` when it is another one by now."""
