@@ -37,6 +37,11 @@ class Front:
                     **self.answers["tools"],
                     "tools": self.answers["tools"]["tools"] + tools,
                 }
+            for name in groups:
+                for method, added in surface["furtherLists"].get(name, {}).items():
+                    listed = self.answers["lists"][method]
+                    for key, entries in added.items():
+                        listed[key] = listed[key] + entries
         self.hello = None
         """The client's `initialize` as it came, for the full server."""
         self.initialized = None

@@ -12,6 +12,7 @@ from baton.engine.collect import Collected, collect
 from baton.engine.house import House
 from baton.engine.retention import Decided
 from baton.pool.collect import collect_pools
+from baton.workflow.ending import forget_old as forget_old_workflows
 
 
 @click.command()
@@ -27,19 +28,22 @@ def gc(dry_run: bool, days: float | None, as_json: bool) -> None:
 
     Only what is recorded, captured, at rest and in nobody's use is removed; what somebody asked to keep
     (`control_run keep`) stays. Beyond retention.max_bytes the oldest runs that wait for no decision go as
-    well. Consultations go consult.keep_days after they ended. Your files are not touched; in your repository
-    only Baton's own pins and backups are removed.
+    well. Consultations and workflows go consult.keep_days after they ended. Your files are not touched; in
+    your repository only Baton's own pins and backups are removed.
     """
     with House.open() as house:
         faults: list[str] = []
         # First, so that what they kept is seen to be nobody's.
         pools = collect_pools(house, days=days, dry_run=dry_run, faults=faults)
+        workflows = forget_old_workflows(house, dry_run=dry_run)
         forgotten = forget_old(house, dry_run=dry_run)
         done = collect(house, days=days, dry_run=dry_run)
-    done.faults += faults + forgotten.faults
+    done.faults += faults + workflows.faults + forgotten.faults
     done.freed_bytes += forgotten.freed_bytes
     if forgotten.consultations:
         done.swept["consultations"] = len(forgotten.consultations)
+    if workflows.workflows:
+        done.swept["workflows"] = len(workflows.workflows)
     if pools:
         done.swept["pools"] = len(pools)
     if as_json:

@@ -35,6 +35,7 @@ class _Commands(Lazy, Program):
         "report": ("baton.cli.report", "report"),
         "consult": ("baton.cli.consult", "consult"),
         "review": ("baton.cli.review", "review"),
+        "workflow": ("baton.cli.workflow", "workflow"),
         "scorecard": ("baton.cli.scorecard", "scorecard"),
         "init": ("baton.cli.init", "init"),
     }

@@ -15,7 +15,7 @@ except ModuleNotFoundError:  # Python 3.10 and older, on which the front may run
     tomllib = None  # type: ignore[assignment]
 
 
-FURTHER_GROUPS = ("review",)
+FURTHER_GROUPS = ("review", "workflow")
 """Those that stand on consultation, and are only there with it."""
 
 

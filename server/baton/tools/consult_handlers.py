@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import anyio
@@ -12,18 +12,20 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from baton.contract.errors import BatonError
-from baton.tools.consult_extras import Lookup, completions, prompt_text, prompts, resource_id, templates
+from baton.tools.consult_extras import Lookup, completions, prompt_text, prompts, resource, templates
 
 Context = ServerRequestContext[dict[str, Any], Any]
 
 
-def consult_handlers(lookup: Callable[[], Lookup]) -> dict[str, Any]:
-    """Arguments of a server by name; listing never calls `lookup`."""
+def consult_handlers(lookup: Callable[[], Lookup], groups: Collection[str]) -> dict[str, Any]:
+    """Arguments of a server by name, for the groups that are switched on; listing never calls `lookup`."""
 
     async def list_prompts(_: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=prompts())
+        return types.ListPromptsResult(prompts=prompts(groups))
 
     async def get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name not in [prompt.name for prompt in prompts(groups)]:
+            raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown prompt: {params.name}")
         text = prompt_text(params.name, params.arguments or {})
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(messages=[message])
@@ -36,12 +38,11 @@ def consult_handlers(lookup: Callable[[], Lookup]) -> dict[str, Any]:
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=templates())
+        return types.ListResourceTemplatesResult(resource_templates=templates(groups))
 
     async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        consultation_id = resource_id(uri)
-        found = await _told(lambda: lookup().consultation(consultation_id))
+        found = await _told(lambda: resource(uri, lookup(), groups))
         text = json.dumps(found, ensure_ascii=False)
         content = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])

@@ -29,6 +29,7 @@ from baton.tools.person import person_before
 from baton.tools.review_catalogue import review_specs
 from baton.tools.session import SANDBOX_STATE, host_folder, read_session
 from baton.tools.stdio import stdio
+from baton.tools.workflow_catalogue import workflow_specs
 
 logger = logging.getLogger(__name__)
 
@@ -74,13 +75,14 @@ def build_server(
         instructions=None if worker else instructions(consult),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        **(consult_handlers(the_service) if consult else {}),
+        **(consult_handlers(the_service, groups) if consult else {}),
     )
 
 
 _OPTIONAL: Mapping[str, Callable[[], tuple[ToolSpec, ...]]] = {
     "consult": consult_specs,
     "review": review_specs,
+    "workflow": workflow_specs,
 }
 """The tools of each optional group."""
 

@@ -34,17 +34,22 @@ def render_surface() -> str:
     """The surface as JSON: what the full server really answers, asked over its own streams.
 
     `initialize` and `tools` are the results for a session, `consult` the ones for a session of a person who
-    switched consultation on, `further` the tools that other groups add to those, `worker` those for a server
-    inside a worker.
+    switched consultation on, `further` the tools that other groups add to those and `furtherLists` what they
+    add to the lists, `worker` those for a server inside a worker.
     The front puts the negotiated version, one of `versions` or else the one in `initialize`, into the answer.
     """
     hello, tools = anyio.run(_ask, False, (), LISTS[:1])
     consult_hello, consult_tools, *lists = anyio.run(_ask, False, ("consult",), LISTS)
     worker_hello, worker_tools = anyio.run(_ask, True, (), LISTS[:1])
-    further = {}
+    further, further_lists = {}, dict[str, dict[str, Any]]()
     for group in FURTHER_GROUPS:
-        _, more = anyio.run(_ask, False, ("consult", group), LISTS[:1])
+        _, more, *more_lists = anyio.run(_ask, False, ("consult", group), LISTS)
         further[group] = more["tools"][len(consult_tools["tools"]) :]
+        further_lists[group] = {
+            method: _added(before, after)
+            for method, before, after in zip(LISTS[1:], lists, more_lists, strict=True)
+            if before != after
+        }
     surface = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "initialize": hello,
@@ -56,9 +61,19 @@ def render_surface() -> str:
             "lists": dict(zip(LISTS[1:], lists, strict=True)),
         },
         "further": further,
+        "furtherLists": further_lists,
         "worker": {"initialize": worker_hello, "tools": worker_tools, "lists": {}},
     }
     return json.dumps(surface, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _added(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
+    """What one list has more at its end."""
+    return {
+        name: entries[len(before[name]) :]
+        for name, entries in after.items()
+        if isinstance(entries, list) and entries != before[name]
+    }
 
 
 def check_surface() -> str | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from baton.consult import spend
-from baton.consult.context_material import Piece, gather
-from baton.consult.outgoing import is_code, look_through, prose, refuse_secrets
+from baton.consult.context_material import Piece
+from baton.consult.outgoing import Sightings, is_code, look_through, prose, refuse_secrets
 from baton.consult.plan import Plan, make_plan
 from baton.contract.consult import ConsultCall
 from baton.contract.errors import NoAgent, WrongState
 from baton.contract.task import BatchCall, ContextCapsule, IntegrateMode, Task
 from baton.contract.workflow import CAPABILITIES, Executor, Step, StepState, WorkflowCall
 from baton.engine.blocking import blocking
-from baton.engine.machine import bounds_of
 from baton.ledger.workflow_records import WorkflowStepRecord
 from baton.policy.load import load_policy
 from baton.review.confirm import approval_of, bound, fits, new_token
@@ -87,9 +86,12 @@ async def _asked(
         context_paths=_paths(job, call),
         answer_schema=answer_schema(due, who.executor),
         workspace=job.workflow.workspace,
+        # What it holds is shown with the step, whose token stands for it.
+        send_secrets=True,
     )
     plan, sent = await planned(doors, asking, who)
-    seen = await blocking(_sightings, doors, job, asking)
+    _refuse_secrets(doors, job, plan.seen)
+    masked = [*masked, *plan.masked]
     turn = plan.turns[0].record
     ledger = doors.house.ledger
     earlier = ledger.answered_consult_turns(turn.agent, turn.asked_model, spend.BASIS_TURNS)
@@ -105,7 +107,7 @@ async def _asked(
     }
     if asking.context_paths:
         shown["sends"]["files"] = [piece.label for piece in turn.material if piece.label != "context"][:20]
-    return {"call": asking.wire(), "sent": sent}, shown | _warnings(doors, job, guess.cost, seen, masked)
+    return {"call": asking.wire(), "sent": sent}, shown | _warnings(doors, job, guess.cost, plan.seen, masked)
 
 
 async def planned(doors: Doors, asking: ConsultCall, who: Bound) -> tuple[Plan, dict[str, Any]]:
@@ -178,34 +180,22 @@ def _paths(job: Job, call: WorkflowCall) -> list[str]:
     return list(dict.fromkeys([*job.terms.context_paths, *call.context_paths]))
 
 
-def _sightings(doors: Doors, job: Job, asking: ConsultCall) -> tuple[list[str], list[str]]:
-    """Places in what is sent that look like credentials, and like random text."""
-    policy = load_policy(doors.house.codex_home, ground_of(doors.house, job.workflow).site.workspace)
-    pieces = gather(
-        None,
-        asking.context_paths,
-        workspace=ground_of(doors.house, job.workflow).site.workspace,
-        roots=policy.consult.context_roots,
-        may_read=bounds_of(doors.session, doors.house.env).may_read,
-        most=policy.consult.max_context_bytes,
-    )
-    payload = json.loads(asking.context or "{}")
-    texts = [Piece(name, value) for name, value in payload.items() if isinstance(value, str)]
-    seen = look_through([*texts, *pieces])
-    if policy.review.secrets == "refuse":
+def _refuse_secrets(doors: Doors, job: Job, seen: Sightings) -> None:
+    workspace = Path(job.workflow.workspace)
+    if load_policy(doors.house.codex_home, workspace).review.secrets == "refuse":
         refuse_secrets(seen.secrets, "review.secrets = refuse")
-    return [one.place for one in seen.secrets], [one.place for one in seen.suspects]
 
 
 def _warnings(
     doors: Doors,
     job: Job,
     cost: float | None,
-    seen: tuple[Sequence[str], Sequence[str]],
+    seen: Sightings,
     masked: Sequence[str],
 ) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    for name, places in (("secrets", seen[0]), ("suspects", seen[1]), ("masked", masked)):
+    secrets, suspects = ([one.place for one in found] for found in (seen.secrets, seen.suspects))
+    for name, places in (("secrets", secrets), ("suspects", suspects), ("masked", masked)):
         if places:
             shown[name] = [*places[:10]]
     most = job.terms.max_cost
@@ -250,8 +240,8 @@ async def _isolated(
     }
     texts = [Piece(name, value) for name, value in payload.items() if isinstance(value, str)]
     seen = look_through(texts)
-    places = [one.place for one in seen.secrets], [one.place for one in seen.suspects]
-    return {"task": task.wire()}, shown | _warnings(doors, job, None, places, masked)
+    _refuse_secrets(doors, job, seen)
+    return {"task": task.wire()}, shown | _warnings(doors, job, None, seen, masked)
 
 
 def _file_texts(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any]:
