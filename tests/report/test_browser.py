@@ -20,6 +20,7 @@ from report.browser import DESKTOP, PHONE, Browser, Served, a_browser, serving
 from report.conftest import Recorded
 from report.story import HOSTILE
 from report.test_dashboard import add_run
+from report.test_other_pages import add_consultation, add_pool, add_review
 
 pytestmark = [pytest.mark.codex, pytest.mark.long]
 
@@ -28,6 +29,9 @@ LOOKS = [(size, scheme) for size in (DESKTOP, PHONE) for scheme in ("light", "da
 
 @pytest.fixture(scope="module")
 def served(recorded: Recorded) -> Iterator[Served]:
+    add_pool(recorded.house)
+    add_review(recorded.house)
+    add_consultation(recorded.house)
     with serving(recorded.sim.env) as dashboard:
         yield dashboard
 
@@ -56,6 +60,12 @@ def pages(recorded: Recorded) -> dict[str, str]:
         "events": f"{run}/events",
         "usage": f"{run}/usage",
         "pools": "/pools",
+        "pool": "/pools/p1",
+        "job": "/pools/p1/jobs/job/0",
+        "consultations": "/consultations",
+        "consultation": "/consultations/c1",
+        "reviews": "/reviews",
+        "review": "/reviews/v1",
         "hostile-run": hostile,
         "hostile-events": f"{hostile}/events",
     }

@@ -118,14 +118,10 @@ def turn(number: int, **more: object) -> ConsultTurnRecord:
     return ConsultTurnRecord(**(fields | more))
 
 
-def test_a_consultation_shows_who_said_what_and_what_nobody_checked(
-    house: House, browser: TestClient
-) -> None:
-    before = consultations_mark(house)
+def add_consultation(house: House) -> None:
     asked = house.ledger.begin_consultation(
         ConsultationRecord(consultation_id="c1", title=TEXT), [turn(1), turn(2, agent="gemini")]
     )
-    assert consultations_mark(house) != before
     for one in asked:
         assert house.ledger.start_consult_turn(one.turn, 5)
     answer = Answer(text=f"Yes. {TEXT}", assumptions=["that it runs"], sources=[Source(title=SCRIPT)])
@@ -136,6 +132,14 @@ def test_a_consultation_shows_who_said_what_and_what_nobody_checked(
         asked[1].turn, state=TurnState.FAILED, failure=ReplyFailure.AUTH, detail="not logged in"
     )
     house.ledger.settle_consultation("c1")
+
+
+def test_a_consultation_shows_who_said_what_and_what_nobody_checked(
+    house: House, browser: TestClient
+) -> None:
+    before = consultations_mark(house)
+    add_consultation(house)
+    assert consultations_mark(house) != before
     listed = Seen(browser.get("/consultations").text).text
     assert "c1 partly" in listed
     assert "claude, gemini" in listed
