@@ -267,6 +267,9 @@ def true_cases(seed: int = 11) -> list[TrueCase]:
     add("algolia", "ALGOLIA_ADMIN_KEY=@@", make.of(HEX, 32))
     add("oauth client", '{"clientId": "web", "clientSecret": "@@"}', make.of(WORD, 32))
     add("aws json", '{"AccessKeyId": "x", "SecretAccessKey": "@@"}', make.of(BASE64, 40))
+    add("triple quotes", 'password = """@@"""', make.password())
+    add("xml attributes", '<add key="ApiKey" value="@@" />', make.of(WORD, 32))
+    add("aws configure", "aws configure set aws_secret_access_key @@", make.of(WORD, 40))
     add("powershell", '$AdminPassword = "@@"', make.password())
     add("log line", "2024-05-02 12:00:01 DEBUG auth: user=bob password=@@ result=ok", make.password())
     return cases

@@ -29,9 +29,9 @@ _KEY_NAME = (
 _KEYWORD = re.compile(rf"(?i)(?:(?P<password>{_PASSWORD_NAME})|(?P<key>{_KEY_NAME}))[A-Za-z0-9_-]{{0,40}}")
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 _GIVEN = re.compile(
-    r"[\"'`\])]{0,3}(?: (?:is|was))?(?:\s{0,4}:\s{0,4}[\w\[\]|.]{1,30}(?=\s?=))?"
+    r"[\"'`\])]{0,3}(?: (?:is|was|value))?(?:\s{0,4}:\s{0,4}[\w\[\]|.]{1,30}(?=\s?=))?"
     r"[ \t]{0,8}(?P<sep>:=|=>|===?|!==?|=|:|,|\(|>|[ \t])[ \t]{0,8}"
-    r"(?:(?P<quote>[\"'`]|&quot;)(?P<quoted>[^\"'`\n]{1,400}?)(?:[\"'`]|&quot;)|(?P<bare>[^\s\"'`;,<]{1,400}))"
+    r"(?:(?P<quote>\"{3}|[\"'`]|&quot;)(?P<quoted>[^\"'`\n]{1,400}?)(?:[\"'`]|&quot;)|(?P<bare>[^\s\"'`;,<]{1,400}))"
 )
 _NAME_ENDS = re.compile(
     r"(?i)(?:[_-]?(?:ids?|names?|urls?|uris?|paths?|files?|types?|len|length|count|ttl|expir\w*|fields?|headers?|"
@@ -53,6 +53,7 @@ _BASE64_RUN = re.compile(r"[A-Za-z0-9+/]{20,}")
 _RANDOM_WORD = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9+/_-]{24,512}={0,2}(?![A-Za-z0-9+/_=-])")
 _LONG_WORD = re.compile(r"[A-Za-z0-9+/_=.-]{16,}")
 _DIGIT = re.compile(r"[0-9]")
+_PLAIN = re.compile(r"[\w.+/=:@%~?&-]+")
 _DIGEST_CONTEXT = re.compile(
     r"(?i)(?:sha\d{1,3}|md5|integrity|checksum|digest|hash|etag|base64,|h1:|resolved)\W{0,4}[\w=:-]{0,12}$"
 )
@@ -156,7 +157,7 @@ def _by_library(text: str) -> Iterator[Found]:
             for what, finds in _library():
                 for value in finds(window):
                     at = window.find(value)
-                    if at >= 0 and looks_random(value):
+                    if at >= 0 and _PLAIN.fullmatch(value) and looks_random(value):
                         yield what, base + at, base + at + len(value)
 
 
@@ -200,6 +201,8 @@ def _assigned(name: str, is_password_name: bool, match: re.Match[str]) -> Iterat
     if _NAME_ENDS.search(name) or (not is_quoted and separator in (",", "(", "==", "!=", "===", "=>")):
         return
     if separator.isspace() and (name.lower() == "pass" or not (is_password_name or is_quoted)):
+        if is_suspect(value):
+            yield f"value of {_shown(name)}", match.start(group), match.start(group) + len(value)
         return
     start = match.start(group)
     if not is_quoted and separator.isspace():
