@@ -12,15 +12,17 @@ from pathlib import Path
 
 from baton.contract.tree import Capture, TreeChange, show_path
 from baton.workspace.aside import keep_aside
-from baton.workspace.changes import changes_between, outside_between
+from baton.workspace.beyond import note_beyond
+from baton.workspace.changes import changes_inside, without_folders
 from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
 from baton.workspace.links import leaves
 from baton.workspace.listing import GITLINK, LINK, parse_dirty, parse_entries
 from baton.workspace.scan import Scan, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
-from baton.workspace.store import PrivateGit
+from baton.workspace.store import PrivateGit, new_objects
 from baton.workspace.submodules import submodule_paths
+from baton.workspace.tree_paths import note_changed, tree_paths
 from baton.workspace.worktree import Worktree, intact_links, pointer_text
 
 
@@ -63,8 +65,10 @@ class _Capturing:
 
     def record(self, ref: str) -> Capture:
         repo, worktree = self.repo, self.worktree
-        scan = scan_worktree(worktree.root, self.links, repo.limits.walked_entries)
-        ignored = self._ignored()
+        known = tree_paths(repo, worktree.head)
+        scan = scan_worktree(worktree.root, self.links, repo.limits.walked_entries, known)
+        # Where all paths on disk are tracked ones, there is nothing that git could list as anything else.
+        ignored = [] if scan.all_known else self._ignored()
         with tempfile.TemporaryDirectory(prefix="capture-", dir=repo.path / "indexes") as folder:
             index = Path(folder) / "index"
             # With its time stamp: git tells by it which files may have changed unseen since.
@@ -72,12 +76,17 @@ class _Capturing:
             found = self._look(index, scan)
             self._take_in(index, found)
             tree = repo.run(["write-tree", "--missing-ok"], index=index).stdout.decode().strip()
+        base_tree = repo.tree_of(self.base)
+        raw = repo.raw_changes(base_tree, tree)
         # What the worker wrote may equal an object of the person's that nothing holds: own it.
-        repo.keep(tree, repo.tree_of(self.base))
+        repo.keep(tree, base_tree, raw)
         commit = repo.commit_tree(tree, [self.base], "Worktree as its worker left it\n")
         inherit_absent(repo, commit, self.base)
         repo.set_ref(ref, commit)
-        changes = changes_between(repo, self.base, commit)
+        changed = without_folders(raw)
+        note_changed(repo, self.base, commit, changed)
+        note_beyond(repo, commit, self.base, new_objects(raw) | ({tree} if raw else set()))
+        changes = changes_inside(repo, self.base, commit, changed)
         kept = keep_aside(
             worktree.root, sorted({*ignored, *found.nested}), self.aside, repo.limits, leave_out=self.links
         )
@@ -89,7 +98,7 @@ class _Capturing:
             ignored=tuple(ignored[:limit]),
             nested=tuple(sorted(found.nested)[:limit]),
             leaving_links=self._leaving(commit, changes),
-            outside=outside_between(repo, self.base, commit),
+            outside=tuple(one.path for one in changed if not one.path.startswith(repo.site.prefix)),
             unsupported=tuple([*scan.special, *found.dropped][:limit]),
             aside=self.aside if kept.anything else None,
             aside_cut=kept.cut,
@@ -108,6 +117,9 @@ class _Capturing:
             ["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"], self.worktree.index
         )
         return [path for path in listed.split(b"\0") if path and path.rstrip(b"/") not in self.links]
+
+    def _untracked(self, index: Path) -> list[bytes]:
+        return self._git(["ls-files", "-z", "-o", "--exclude-standard"], index).split(b"\0")
 
     def _look(self, index: Path, scan: Scan) -> _Found:
         found = _Found(nested=set(scan.git_entries))
@@ -134,8 +146,7 @@ class _Capturing:
         for path, (mode, _) in tracked.items():
             if mode == GITLINK and path not in self.links:
                 self._look_at_submodule(path, found)
-        untracked = self._git(["ls-files", "-z", "-o", "--exclude-standard"], index).split(b"\0")
-        for path in untracked:
+        for path in [] if scan.all_known else self._untracked(index):
             if path.endswith(b"/"):
                 found.nested.add(path[:-1])
                 # Named as a whole, not by its git directory.

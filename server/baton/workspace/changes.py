@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 
 from baton.contract.tree import ChangeKind, TreeChange
 from baton.workspace.store import PrivateGit
+
+FOLDER = 0o040000
 
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--ignore-submodules=none")
 
@@ -16,6 +19,23 @@ def changes_between(repo: PrivateGit, old: str, new: str) -> tuple[TreeChange, .
     relative = [b"--relative=" + repo.site.prefix] if repo.site.prefix else []
     raw = repo.run([*_RAW, "-M", "-l1000", *relative, old, new]).stdout
     return tuple(parse_raw(raw))
+
+
+def without_folders(raw: bytes) -> list[TreeChange]:
+    """The changes of `raw_changes`, paths relative to the repository's root, but for those of folders."""
+    return [change for change in parse_raw(raw) if FOLDER not in (change.old_mode, change.new_mode)]
+
+
+def changes_inside(
+    repo: PrivateGit, old: str, new: str, changed: Sequence[TreeChange]
+) -> tuple[TreeChange, ...]:
+    """As `changes_between`, where it is known already what changed; asks git only whether something moved."""
+    prefix = repo.site.prefix
+    inside = [change for change in changed if change.path.startswith(prefix)]
+    came_and_went = {change.kind for change in inside} >= {ChangeKind.ADDED, ChangeKind.DELETED}
+    if came_and_went:
+        return changes_between(repo, old, new)
+    return tuple(replace(change, path=change.path.removeprefix(prefix)) for change in inside)
 
 
 def outside_between(repo: PrivateGit, old: str, new: str) -> tuple[bytes, ...]:

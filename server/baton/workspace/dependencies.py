@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ SEEN_SECONDS = 2.0
 """How long the list of dependency folders is used again; each is still looked at when it is linked."""
 
 _SEEN: dict[tuple[Path, frozenset[bytes]], tuple[float, list[bytes]]] = {}
+
+_LOOKING = threading.Lock()
 
 
 def link_dependencies(
@@ -67,9 +70,11 @@ def link_submodules(repo: PrivateGit, worktree: Worktree, paths: Sequence[bytes]
 def _untracked_folders(repo: PrivateGit, names: frozenset[bytes]) -> list[bytes]:
     """As `_look_for_folders`; what was seen a moment ago serves a whole wave of worktrees."""
     key = (repo.path, names)
-    seen = _SEEN.get(key)
-    if seen is None or time.monotonic() - seen[0] > SEEN_SECONDS:
-        seen = _SEEN[key] = (time.monotonic(), _look_for_folders(repo, names))
+    with _LOOKING:  # a second one who needs it waits for the first to have looked
+        seen = _SEEN.get(key)
+        if seen is None or time.monotonic() - seen[0] > SEEN_SECONDS:
+            found = _look_for_folders(repo, names)
+            seen = _SEEN[key] = (time.monotonic(), found)
     return seen[1]
 
 

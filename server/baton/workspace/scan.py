@@ -9,6 +9,8 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton.workspace.tree_paths import TreePaths
+
 
 @dataclass
 class Scan:
@@ -18,10 +20,12 @@ class Scan:
     """Pipes, sockets and devices; they have been removed."""
     git_entries: list[bytes] = field(default_factory=list)
     """Everything named `.git` below the root, in any case: git passes over it in silence."""
+    all_known: bool = True
+    """Whether everything in the worktree is a path of the tree that was asked for, or left out as a link."""
     over_limit: str | None = None
 
 
-def scan_worktree(root: Path, leave_out: Set[bytes], limit: int) -> Scan:
+def scan_worktree(root: Path, leave_out: Set[bytes], limit: int, known: TreePaths) -> Scan:
     """Walk without following links; folders the worker locked are opened, special files removed.
 
     More than `limit` entries: the walk ends and `over_limit` says so.
@@ -35,17 +39,25 @@ def scan_worktree(root: Path, leave_out: Set[bytes], limit: int) -> Scan:
         for entry in _entries(top + folder):
             seen += 1
             path = folder + entry.name
-            if path in leave_out or path == b".git":
+            if path == b".git":
+                continue
+            if path in leave_out:
+                scan.all_known &= entry.is_symlink()
                 continue
             if entry.name.lower() == b".git":
                 scan.git_entries.append(path)
-            elif entry.is_dir(follow_symlinks=False):
+                scan.all_known = False
+                continue
+            is_dir = entry.is_dir(follow_symlinks=False)
+            scan.all_known &= path in (known.folders if is_dir else known.files)
+            if is_dir:
                 pending.append(path + b"/")
             elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
                 scan.special.append(path)
                 with contextlib.suppress(OSError):
                     os.unlink(top + path)
         if seen > limit:
+            scan.all_known = False
             scan.over_limit = f"the worktree holds more than {limit} entries: not all were looked at"
             break
     return scan

@@ -164,7 +164,7 @@ class PrivateGit:
 
     def missing(self, oids: Iterable[str], *, borrow: bool) -> list[str]:
         """Those of the objects that are not in the store (nor, with `borrow`, among the person's)."""
-        wanted = "\n".join(oids)
+        wanted = "\n".join(oid for oid in oids if not self.loose(oid))
         if not wanted:
             return []
         listed = self.run(
@@ -172,21 +172,31 @@ class PrivateGit:
         ).stdout
         return [line[:-8].decode() for line in listed.splitlines() if line.endswith(b" missing")]
 
-    def keep(self, tree: str, basis: str | None) -> list[str]:
+    def loose(self, oid: str) -> Path | None:
+        """The file of an object that lies in the store by itself; None for one in a pack, or none."""
+        path = self.store / oid[:2] / oid[2:]
+        with contextlib.suppress(OSError):
+            if path.stat().st_size:  # an empty one is what a loss of power leaves
+                return path
+        return None
+
+    def raw_changes(self, old: str, new: str) -> bytes:
+        """How two trees differ, as `git diff-tree --raw -z` tells it: folders too, a move as two changes."""
+        if old == new:
+            return b""
+        options = ["-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none"]
+        return self.run(["diff-tree", *options, old, new]).stdout
+
+    def keep(self, tree: str, basis: str | None, raw: bytes | None = None) -> list[str]:
         """Copy into the store what `tree` needs beyond `basis`, a tree of the person's that is pinned.
 
-        Returns the objects that are nowhere to be found.
+        `raw` is how the two differ, where that is known. Returns the objects that are nowhere to be found.
         """
         if tree == basis:
             return []
-        args = ["diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev"]
-        listed = self.run([*args, basis or self._empty_tree(), tree]).stdout.split(b"\0")
-        wanted = {tree}
-        for head in listed[:-1:2]:
-            _, mode, _, oid, _ = head.decode().split(" ")
-            if mode not in ("160000", "000000"):
-                wanted.add(oid)
-        return self.copy(wanted)
+        return self.copy(
+            new_objects(self.raw_changes(basis or self._empty_tree(), tree) if raw is None else raw) | {tree}
+        )
 
     def copy(self, oids: Iterable[str]) -> list[str]:
         """Copy objects from the person's into the store; returns those that are nowhere to be found."""
@@ -242,6 +252,16 @@ def _remember(path: Path, commit: str, tree: str) -> None:
     if len(_TREES) >= _MOST_TREES:
         _TREES.clear()
     _TREES[path, commit] = tree
+
+
+def new_objects(raw: bytes) -> set[str]:
+    """The objects that come with the changes of `raw_changes`; a submodule's commit is none of them."""
+    found = set()
+    for head in raw.split(b"\0")[:-1:2]:
+        _, mode, _, oid, _ = head.decode().split(" ")
+        if mode not in ("160000", "000000"):
+            found.add(oid)
+    return found
 
 
 def quoted_path(path: Path) -> str:

@@ -21,6 +21,7 @@ from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
+from baton.workspace.tree_paths import TreePaths, tree_paths
 
 _LINKS = "baton-links"
 
@@ -68,7 +69,7 @@ def add_worktree(repo: PrivateGit, name: str, commit: str) -> Worktree:
         try:
             reset_worktree(repo, worktree, commit)
             return worktree
-        except GitFailed:  # a damaged index, most likely: nothing in there is worth mending
+        except (GitFailed, OSError):  # a damaged index, most likely: nothing in there is worth mending
             with repo.lock("worktrees"):
                 _register(repo, worktree, commit)
     _restore_pointer(worktree)
@@ -100,19 +101,25 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     _sweep(worktree.slot, {worktree.root.name})
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
-    make_walkable(worktree.root)
     absent = absent_paths(repo, commit)
     if absent or absent_paths(repo, worktree.head):
+        make_walkable(worktree.root)
         _read_tree(repo, worktree, commit)
         for path in absent:
             remove_tree(worktree.root / os.fsdecode(path))
         _clean(repo, worktree)
         _write_files(repo, worktree)
         return
+    paths = tree_paths(repo, commit)
+    if paths.submodules:
+        make_walkable(worktree.root)
+    else:
+        _keep_only(worktree.root, paths)
     # One look at the files for both, where no flag of the index stands in the way.
     _run(repo, worktree, ["read-tree", "--reset", "-u", commit])
     write_head(worktree.admin, commit)
-    _clean(repo, worktree)
+    if paths.submodules:
+        _clean(repo, worktree)
     worktree.cwd.mkdir(parents=True, exist_ok=True)
 
 
@@ -199,6 +206,33 @@ def make_walkable(folder: Path) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                 elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+                    os.unlink(entry.path)
+
+
+def _keep_only(root: Path, paths: TreePaths) -> None:
+    """Delete what is at no path of a tree, folders that hold none included, and special files anywhere.
+
+    What stays may still be something else than the tree has there. The worktree's own `.git` stays as well.
+    """
+    top = os.fsencode(root) + b"/"
+    pending = [b""]
+    while pending:
+        folder = pending.pop()
+        if os.lstat(top + folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(top + folder, 0o700)
+        with os.scandir(top + folder) as entries:
+            for entry in list(entries):
+                path = folder + entry.name
+                if path == b".git":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if path in paths.folders:
+                        pending.append(path + b"/")
+                    else:
+                        remove_tree(Path(os.fsdecode(entry.path)))
+                elif path not in paths.files or not (
+                    entry.is_file(follow_symlinks=False) or entry.is_symlink()
+                ):
                     os.unlink(entry.path)
 
 

@@ -11,11 +11,15 @@ import os
 import shutil
 from pathlib import Path
 
+from baton.workspace.beyond import objects_beyond
 from baton.workspace.store import PrivateGit
 from baton.workspace.worktree import Worktree, remove_tree
 
 NAME = "git"
 """Its name in the worktree's slot; the worktree's `.git` file leads there."""
+
+MOST_COPIED = 100
+"""Objects that are copied one by one; beyond that git packs them faster."""
 
 _CONFIG = """\
 [core]
@@ -57,11 +61,25 @@ def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None
     (folder / "HEAD").write_text(f"{commit}\n")
     borrowed = os.fsencode(site.common_dir / "objects")
     (folder / "objects" / "info" / "alternates").write_bytes(_quoted(borrowed) + b"\n")
-    wanted = f"{commit}\n^{head}\n".encode()
-    target = str(folder / "objects" / "pack" / "pack")
-    repo.run(["pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", target], input=wanted)
+    if not _copy_singly(repo, folder / "objects", commit, head):
+        wanted = f"{commit}\n^{head}\n".encode()
+        target = str(folder / "objects" / "pack" / "pack")
+        repo.run(["pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", target], input=wanted)
     shutil.copyfile(worktree.index, folder / "index")
     return folder
+
+
+def _copy_singly(repo: PrivateGit, objects: Path, commit: str, head: str) -> bool:
+    """Copy the objects as they lie in the store; False when they are too many or some lie there in a pack."""
+    wanted = objects_beyond(repo, commit, head)
+    files = [repo.loose(oid) for oid in wanted] if len(wanted) <= MOST_COPIED else [None]
+    for file in files:
+        if file is None:
+            return False
+        target = objects / file.parent.name
+        target.mkdir(exist_ok=True)
+        shutil.copyfile(file, target / file.name)
+    return True
 
 
 def _quoted(path: bytes) -> bytes:
