@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -41,6 +42,8 @@ def demo(keep: bool) -> None:
     finally:
         if keep:
             click.echo(f"kept: {folder}")
+            state = shlex.quote(f"BATON_STATE={folder / 'state'}")
+            click.echo(f"look at its runs: env {state} baton runs list (show RUN, report RUN …)")
         else:
             shutil.rmtree(folder, ignore_errors=True)
 
