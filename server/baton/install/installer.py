@@ -20,15 +20,14 @@ from baton.install.journal import (
     Checkpoint,
     carry_out,
     interrupted,
-    missing_folders,
     recover,
     refused,
-    remove_empty,
 )
 from baton.install.owned import Owned, OwnedFile, read_owned
 from baton.install.places import Places, shown
 from baton.install.report import Report
 from baton.install.shipped import Package, Shipped, agents, skills
+from baton.install.writing import missing_folders, remove_empty
 from baton.ledger.locks import FileLock
 
 LOCK_SECONDS = 120.0

@@ -22,6 +22,7 @@ from baton.contract.base import Wire
 from baton.contract.errors import BatonError, Busy, InvalidInput, StateUnavailable
 from baton.install.disk import There, digest, look
 from baton.install.places import Places
+from baton.install.writing import copy, keep_owner, missing_folders, mode_of, put, remove_empty, sync
 
 BESIDE = ".baton-new"
 """Added to the name of a person's file, ours lies beside it."""
@@ -197,15 +198,6 @@ def _step(change: Change, name: str, backups: Path, number: int) -> _Step:
     )
 
 
-def missing_folders(folders: Sequence[Path]) -> list[Path]:
-    """The folders that have to be made for these to be there, outermost first."""
-    missing: dict[Path, None] = {}
-    for folder in folders:
-        above = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
-        missing.update(dict.fromkeys(reversed(above)))
-    return list(missing)
-
-
 def _stage(journal: _Journal, changes: Sequence[Change], checkpoint: Checkpoint) -> None:
     Path(journal.backups).mkdir(parents=True, exist_ok=True)
     for folder in journal.folders:
@@ -213,10 +205,14 @@ def _stage(journal: _Journal, changes: Sequence[Change], checkpoint: Checkpoint)
     checkpoint("folders")
     for step, change in zip(journal.steps, changes, strict=True):
         if step.backup is not None:
-            _copy(Path(step.target), Path(step.backup))
+            copy(Path(step.target), Path(step.backup))
         if step.stage is not None and change.content is not None:
-            _put(Path(step.stage), change.content, _mode(change))
-            _keep_owner(Path(step.stage), change.target)
+            put(
+                Path(step.stage),
+                change.content,
+                mode_of(change.target) if change.mode is None else change.mode,
+            )
+            keep_owner(Path(step.stage), change.target)
         checkpoint("one staged")
     _sync_staged(journal)
 
@@ -229,35 +225,8 @@ def _sync_staged(journal: _Journal) -> None:
         os.sync()
         return
     for path in files:
-        _sync(path)
+        sync(path)
     _sync_folders(journal)
-
-
-def _mode(change: Change) -> int:
-    if change.mode is not None:
-        return change.mode
-    try:
-        return change.target.stat().st_mode & 0o7777
-    except OSError:
-        return 0o600
-
-
-def _keep_owner(stage: Path, target: Path) -> None:
-    with contextlib.suppress(OSError):
-        there, staged = target.stat(), stage.lstat()
-        if (there.st_uid, there.st_gid) != (staged.st_uid, staged.st_gid):
-            os.chown(stage, there.st_uid, there.st_gid, follow_symlinks=False)
-
-
-def _put(path: Path, content: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        os.fchmod(descriptor, mode)
-
-
-def _copy(source: Path, target: Path) -> None:
-    shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _swap(step: _Step) -> bool:
@@ -305,8 +274,8 @@ def _undo(places: Places, journal: _Journal, checkpoint: Checkpoint) -> None:
         if not touched:
             continue
         if step.backup is not None and Path(step.backup).exists():
-            _copy(Path(step.backup), back)
-            _keep_owner(back, target)
+            copy(Path(step.backup), back)
+            keep_owner(back, target)
             checkpoint("returning")
             back.replace(target)
         elif step.backup is None:
@@ -336,13 +305,6 @@ def _remove_stages(journal: _Journal) -> None:
             Path(step.stage).unlink(missing_ok=True)
 
 
-def remove_empty(folders: Sequence[Path]) -> None:
-    """Remove the folders that are empty, in the order given."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-
-
 def _prune_backups(places: Places) -> None:
     with contextlib.suppress(OSError):
         made = sorted(places.backups.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
@@ -355,10 +317,10 @@ def _prune_backups(places: Places) -> None:
 def _write(places: Places, journal: _Journal) -> None:
     fresh = _fresh(places)
     fresh.unlink(missing_ok=True)
-    _put(fresh, json.dumps(journal.wire(compact=False)).encode(), 0o600)
-    _sync(fresh)
+    put(fresh, json.dumps(journal.wire(compact=False)).encode(), 0o600)
+    sync(fresh)
     fresh.replace(places.journal)
-    _sync(places.own)
+    sync(places.own)
 
 
 def _fresh(places: Places) -> Path:
@@ -378,18 +340,9 @@ def _read(places: Places) -> _Journal | None:
 
 def _sync_folders(journal: _Journal) -> None:
     for folder in dict.fromkeys(_folders_of(journal)):
-        _sync(folder)
+        sync(folder)
 
 
 def _folders_of(journal: _Journal) -> Iterator[Path]:
     for step in journal.steps:
         yield Path(step.target).parent
-
-
-def _sync(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
