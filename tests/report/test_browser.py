@@ -24,6 +24,12 @@ from report.test_other_pages import add_consultation, add_pool, add_review
 
 pytestmark = [pytest.mark.codex, pytest.mark.long]
 
+STICKS_OUT = (
+    "return [...document.querySelectorAll('article, .notice')]"
+    ".filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML.slice(0, 200))"
+)
+"""Cards that what is in them does not fit into."""
+
 LOOKS = [(size, scheme) for size in (DESKTOP, PHONE) for scheme in ("light", "dark")]
 
 
@@ -80,6 +86,7 @@ def test_every_page_fits_and_the_browser_has_nothing_to_complain_of(
         browser.get(served.base + path)
         browser.picture(f"{name}-{size[0]}-{scheme}")
         assert browser.run("return document.documentElement.scrollWidth") <= size[0], path
+        assert browser.run(STICKS_OUT) == [], path
         assert browser.run("return getComputedStyle(document.body).backgroundColor") == (
             "rgb(251, 250, 248)" if scheme == "light" else "rgb(22, 23, 25)"
         )

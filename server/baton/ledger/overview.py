@@ -10,7 +10,6 @@ import os
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from baton.contract.states import RunState, TaskState
@@ -18,6 +17,8 @@ from baton.ledger.database import Database
 from baton.ledger.faults import not_as_written
 
 T = TypeVar("T")
+
+RUN_STATES, TASK_STATES = frozenset(RunState), frozenset(TaskState)
 
 UNFINISHED = tuple(state.value for state in RunState if not state.at_rest)
 
@@ -318,18 +319,14 @@ def stored_json(text: str, kind: type[T], record: str) -> T:
     return value
 
 
-def _known(state: str, states: type[StrEnum], record: str) -> None:
-    if state not in tuple(states):
-        raise not_as_written(record, f"its state is {state!r}")
-
-
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
 def _run(row: sqlite3.Row) -> RunLine:
     run_id, workspace, repo_key, state, mode, background, spared, *rest = row
-    _known(state, RunState, f"run {run_id}")
+    if state not in RUN_STATES:
+        raise not_as_written(f"run {run_id}", f"its state is {state!r}")
     return RunLine(
         run_id, os.fsdecode(workspace), repo_key, state, mode, bool(background), bool(spared), *rest
     )
@@ -338,7 +335,8 @@ def _run(row: sqlite3.Row) -> RunLine:
 def _task(row: sqlite3.Row) -> TaskLine:
     values = list(row)
     record = f"task {values[0]}"
-    _known(values[4], TaskState, record)
+    if values[4] not in TASK_STATES:
+        raise not_as_written(record, f"its state is {values[4]!r}")
     values[9] = tuple(stored_json(values[9], list, record))
     return TaskLine(*values)
 
