@@ -34,9 +34,10 @@ class Outcome:
 
     def check(self, home: Path) -> None:
         """Raises `InvalidInput` that names what is in the way."""
-        if self.refused:
-            more = len(self.refused) - SHOWN
-            names = "; ".join(self.refused[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        refused = list(dict.fromkeys(self.refused))
+        if refused:
+            more = len(refused) - SHOWN
+            names = "; ".join(refused[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
             raise InvalidInput(f"{home}: nothing was installed, these are in the way: {names}")
 
 
