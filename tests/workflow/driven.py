@@ -1,4 +1,4 @@
-"""Brings a workflow to its end from wherever it is, and is killed right after its nth commit to the ledger."""
+"""Brings a workflow to its end from wherever it is; killed right after its nth commit to the ledger."""
 
 from __future__ import annotations
 

@@ -410,15 +410,8 @@ class ReviewRules(Section):
     """Questions of one review put to agents, repairs and retries included."""
 
 
-def _bindings(values: dict[Step, str]) -> dict[Step, str]:
-    for step, text in values.items():
-        read_binding(step, text)
-    return values
-
-
 StepBindings = Annotated[
     dict[Annotated[Step, _LOOSE], Line],
-    AfterValidator(_bindings),
     FIXED,
     Field(description="Who does which step."),
 ]
@@ -520,14 +513,23 @@ def broken_references(policy: Policy) -> list[tuple[tuple[str, ...], str]]:
     for place, table in tables.items():
         for step, text in table.items():
             broken += [
-                (("workflow", *place, step.value), f"expected a name that there is; {fault}")
-                for fault in unknown_names(policy, step, text)
+                (("workflow", *place, step.value), fault) for fault in _binding_faults(policy, step, text)
             ]
     return broken
 
 
+def _binding_faults(policy: Policy, step: Step, text: str) -> list[str]:
+    try:
+        return [f"expected a name that there is; {fault}" for fault in unknown_names(policy, step, text)]
+    except ValueError as fault:
+        return [str(fault)]
+
+
 def unknown_names(policy: Policy, step: Step, text: str) -> list[str]:
-    """The names in a binding that are no agent, or no role, each with the nearest that there is."""
+    """The names in a binding that are no agent, or no role, each with the nearest that there is.
+
+    Raises `ValueError` for what the step cannot be bound to.
+    """
     binding = read_binding(step, text)
     known: dict[str, Any] = policy.roles if binding.executor is Executor.ISOLATED else policy.consult.agents
     what = "role" if binding.executor is Executor.ISOLATED else "agent"
