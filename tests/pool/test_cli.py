@@ -190,7 +190,7 @@ def test_relative_folders_start_from_the_project_wherever_in_it_the_command_is_g
     sim.model.on(marked(desk, "a"), say("x"))
     desk.write_rows(job(desk, "a", workdir="src"))
     assert "done: 1 succeeded" in desk.pool("run", "../jobs.jsonl", cwd=below)
-    assert "1 are done already" in desk.pool("run", "jobs.jsonl")
+    assert "1 is done already" in desk.pool("run", "jobs.jsonl")
     runs = desk.folder / ".codex" / "orchestration-runs"
     assert (runs / ".gitignore").read_text() == "*\n"
     assert (runs / "jobs" / "plan.json").is_file()
@@ -201,7 +201,7 @@ def test_a_moved_project_goes_on_with_its_pool(sim: Sim, desk: Terminal) -> None
     desk.write_rows(job(desk, "a"))
     desk.pool("run", "jobs.jsonl")
     moved = desk.folder.rename(sim.root / f"moved{desk.folder.name}")
-    assert "0 jobs to run, 1 are done already" in desk.pool("run", "jobs.jsonl", cwd=moved)
+    assert "0 jobs to run, 1 is done already" in desk.pool("run", "jobs.jsonl", cwd=moved)
 
 
 def test_a_pool_runs_from_any_folder_and_is_found_by_its_file(sim: Sim, desk: Terminal) -> None:
@@ -344,6 +344,34 @@ def test_on_a_terminal_it_is_a_table_that_ends_in_the_summary(sim: Sim, desk: Te
     assert shown.rstrip().splitlines()[-1].strip().startswith("again:  baton pool retry")
 
 
+def test_a_second_interrupt_on_a_terminal_gives_it_back_and_says_how_to_go_on(
+    sim: Sim, desk: Terminal
+) -> None:
+    sim.model.on(marked(desk, "w"), shell("true"), stall())
+    desk.write_rows(job(desk, "w", sandbox="workspace-write"))
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        desk.command("run", "jobs.jsonl"),
+        cwd=desk.folder,
+        env={**desk.environment(), "TERM": "xterm-256color", "COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    sim.model.wait_for(lambda request: marked(desk, "w") in request.text and bool(request.outputs), DEADLINE)
+    process.send_signal(signal.SIGINT)
+    shown = _read_until(leader, "1 writer may end first, unless told again")
+    process.send_signal(signal.SIGINT)
+    shown += _read_all(leader)
+    assert process.wait(DEADLINE) == 130
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    assert f"baton: ended by force; go on: baton pool run {desk.folder / 'jobs.jsonl'}" in shown
+    desk.pool("cancel")
+    out = desk.pool("run", "jobs.jsonl", status=1)
+    assert "0 jobs to run, 1 waits for you to name it" in out
+
+
 def test_a_terminal_gets_no_escape_sequences_of_a_workers(sim: Sim, desk: Terminal) -> None:
     sim.model.on(marked(desk, "a"), say("\x1b[2J\x1b]0;owned\x07 hidden"))
     desk.write_rows(job(desk, "a"))
@@ -352,10 +380,11 @@ def test_a_terminal_gets_no_escape_sequences_of_a_workers(sim: Sim, desk: Termin
     assert "\x1b" not in shown and "\x07" not in shown and r"\x1b[2J" in shown
 
 
-def _read_all(leader: int) -> str:
+def _read_until(leader: int, text: str | None) -> str:
+    """What a terminal shows until this text is there; without one until nobody writes any more."""
     content = b""
     deadline = time.monotonic() + DEADLINE
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and (text is None or text.encode() not in content):
         ready, _, _ = select.select([leader], [], [], 1.0)
         if not ready:
             continue
@@ -366,8 +395,13 @@ def _read_all(leader: int) -> str:
         if not data:
             break
         content += data
-    os.close(leader)
     return content.decode("utf-8", "replace")
+
+
+def _read_all(leader: int) -> str:
+    shown = _read_until(leader, None)
+    os.close(leader)
+    return shown
 
 
 def test_the_examples_are_copied_and_can_be_planned(sim: Sim, desk: Terminal) -> None:

@@ -317,7 +317,7 @@ def test_only_jobs_whose_output_is_still_what_was_kept_are_skipped(sim: Sim, des
     sim.model.on(rows[2]["prompt"], say("another answer"))
     desk.write_rows(*rows)
     out = desk.pool("run", "jobs.jsonl")
-    assert "2 jobs to run, 1 are done already" in out and "done: 3 succeeded of 3" in out
+    assert "2 jobs to run, 1 is done already" in out and "done: 3 succeeded of 3" in out
     assert desk.json("show", "damaged")["finalMessageSha256"] == named
     assert desk.json("show", "changed")["finalMessage"] == "another answer"
 
@@ -395,7 +395,7 @@ def test_a_run_directory_belongs_to_its_job_file(sim: Sim, desk: Terminal) -> No
     out = desk.pool("run", "sub/jobs.jsonl", status=2)
     assert "--run-dir" in out and len(out.strip().splitlines()) == 1
     assert "done: 1 succeeded" in desk.pool("run", "sub/jobs.jsonl", "--run-dir", "elsewhere")
-    assert "1 are done already" in desk.pool("run", "jobs.jsonl")
+    assert "1 is done already" in desk.pool("run", "jobs.jsonl")
 
 
 @codex
@@ -405,7 +405,7 @@ def test_a_run_directory_that_was_lost_costs_nothing_that_was_done(sim: Sim, des
     desk.write_rows(row)
     desk.pool("run", "jobs.jsonl")
     shutil.rmtree(desk.folder / ".codex" / "orchestration-runs")
-    assert "0 jobs to run, 1 are done already" in desk.pool("run", "jobs.jsonl")
+    assert "0 jobs to run, 1 is done already" in desk.pool("run", "jobs.jsonl")
 
 
 # -- the table -------------------------------------------------------------------------------------

@@ -164,6 +164,10 @@ def test_a_retry_names_all_or_none() -> None:
         (PoolEvent("pool.limit", data={"limit": 2}), "at most 2 at once now"),
         (PoolEvent("pool.breaker", data={"why": "5 crashes"}), "breaker open: 5 crashes"),
         (PoolEvent("pool.stopping", data={"why": "login"}), "stopping: login"),
+        (
+            PoolEvent("pool.stopping", data={"why": "told", "writers": 2}),
+            "stopping: told; 2 writers may end first, unless told again",
+        ),
         (PoolEvent("pool.resumed"), "goes on"),
         (PoolEvent("pool.paused", data={"until": None, "why": "limit"}), "paused: limit"),
         (PoolEvent("something.new"), None),
@@ -185,13 +189,22 @@ def test_counts_of_nothing_are_said() -> None:
     assert counts_text({}) == "no jobs"
 
 
-def test_the_table_fits_a_narrow_terminal_and_shows_foreign_text_harmlessly() -> None:
+@pytest.mark.parametrize("columns", [22, 30, 60])
+def test_the_table_fits_a_narrow_terminal_and_shows_foreign_text_harmlessly(columns: int) -> None:
     status = replace(STATUS, breaker="\x1b[31mred\x07", tokens=12)
     out = io.StringIO()
-    Console(file=out, width=60, highlight=False).print(picture(status))
+    Console(file=out, width=columns, highlight=False).print(picture(status, columns))
     shown = out.getvalue()
-    assert "42/50" in shown and "12 tokens" in shown and "\x1b" not in shown and "\x07" not in shown
-    assert max(map(len, shown.splitlines())) <= 60
+    assert "42/50" in shown.splitlines()[0] and "…" not in shown
+    assert "12 tokens" in shown and "\x1b" not in shown and "\x07" not in shown
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_what_opened_the_breaker_is_said_once() -> None:
+    until = time.time() + 5
+    status = replace(STATUS, breaker="8 in a row", pause_until=until, pause_why="8 in a row")
+    line = progress_line(status)
+    assert line.count("8 in a row") == 1 and f"paused until {clock(until)}; breaker open" in line
 
 
 def test_json_has_every_state_and_no_secret_of_the_rows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from baton.engine.stop import Stop, StopReason
 from baton.ledger.pool_records import JobState, PoolAttemptRecord, PoolState
 from baton.pool.backend import Assignment, AttemptOutcome
 from baton.pool.control import ask_again, cancel, find_pool
+from baton.pool.look import job_json, job_lines
 from baton.pool.opening import IDENTITY_FILE, open_pool
 from baton.pool.recover import recover_pools
 from baton.pool.status import pool_status
@@ -621,3 +623,33 @@ def test_status_counts_and_estimates(bare_shop: Shop, folder: Callable[[str], Pa
     assert last.rate_per_minute and last.eta_seconds
     status = pool_status(bare_shop.house, bare_shop.pool_id)
     assert (status.alive, status.finished, status.eta_seconds) == (False, 6, None)
+
+
+def test_a_pause_that_is_over_is_shown_no_more(bare_shop: Shop, folder: Callable[[str], Path]) -> None:
+    seen = []
+
+    def act(assignment: Assignment) -> AttemptOutcome:
+        ledger = bare_shop.house.ledger
+        for until in (time.time() + 60, time.time() - 1):
+            ledger.update_pool(bare_shop.pool_id, live={"limit": 1, "pausedUntil": until, "why": "x"})
+            status = pool_status(bare_shop.house, bare_shop.pool_id)
+            seen.append((status.pause_until is not None, status.pause_why))
+        return done()
+
+    bare_shop.work([a_job("one", folder("d"))], backend=ScriptedBackend(otherwise=act))
+    assert seen == [(True, "x"), (False, None)]
+
+
+def test_events_of_an_attempt_are_named_only_where_there_are_any(
+    bare_shop: Shop, folder: Callable[[str], Path]
+) -> None:
+    bare_shop.work([a_job("one", folder("d"))], backend=ScriptedBackend())
+    house, pool_id = bare_shop.house, bare_shop.pool_id
+    log = bare_shop.attempts("one")[0].log
+    assert log is not None and not (house.state.root / log).exists()
+    assert job_json(house, pool_id, "one")["attempts"][0]["log"] is None
+    assert not any("events:" in line for line in job_lines(house, pool_id, "one"))
+    (house.state.root / log).parent.mkdir(parents=True)
+    (house.state.root / log).touch()
+    assert job_json(house, pool_id, "one")["attempts"][0]["log"] == str(house.state.root / log)
+    assert any(line.endswith(log) for line in job_lines(house, pool_id, "one"))

@@ -206,7 +206,7 @@ async def _watch(house: House, pool_id: str, as_json: bool) -> None:
         while True:
             found = pool_status(house, pool_id)
             if isinstance(live, Live):
-                live.update(picture(found), refresh=True)
+                live.update(picture(found, console.width), refresh=True)
             elif as_json:
                 echo_json(status_json(found))
             elif (line := progress_line(found)) != last:

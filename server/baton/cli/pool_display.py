@@ -6,12 +6,15 @@ Everything is shown by a thread of its own, so that a terminal that is held up n
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
+import select
+import sys
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 import click
 from rich.console import Console
@@ -34,6 +37,9 @@ PROGRESS_SECONDS = 10.0
 
 CLOSE_SECONDS = 5.0
 """How long the end waits for a terminal that is held up."""
+
+BESIDE_BAR = 18
+"""Columns of the longest state and of the gaps."""
 
 _STYLES = {
     JobState.SUCCEEDED: "green",
@@ -76,6 +82,9 @@ class Display:
             with contextlib.suppress(BatonError):
                 status = self._look()
         self._items.put((event_line(event), status))
+
+    def abandon(self) -> None:
+        """The process ends at once: leave the terminal as it was, without waiting for it."""
 
     def show(self, line: str | None, status: PoolStatus | None) -> None:
         """Called in the display's own thread."""
@@ -124,16 +133,30 @@ class LiveTable(Display):
                 if line is not None and not line.startswith("ok "):
                     live.console.print(Text(many_lines(line)), soft_wrap=True)
                 if status is not None:
-                    live.update(picture(status), refresh=True)
+                    live.update(picture(status, console.width), refresh=True)
+
+    def abandon(self) -> None:
+        """Show the cursor again."""
+        write_now(sys.stdout, "\x1b[?25h\n")
 
 
-def picture(status: PoolStatus) -> Table:
-    """The state of a pool as a small table."""
+def write_now(stream: TextIO, text: str) -> None:
+    """Write where that is possible without waiting; a terminal that is held up or gone gets nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        handle = stream.fileno()
+        if select.select([], [handle], [], 0)[1]:
+            os.write(handle, text.encode())
+
+
+def picture(status: PoolStatus, columns: int) -> Table:
+    """The state of a pool as a small table, for a terminal of so many columns."""
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right")
-    table.add_column()
+    table.add_column(overflow="fold")
     done, of = status.finished, status.total
-    table.add_row(Text(status.record.state.value, style="bold"), Text(f"{_bar(done, of)} {done}/{of}"))
+    count = f"{done}/{of}"
+    bar = _bar(done, of, columns - len(count) - BESIDE_BAR)
+    table.add_row(Text(status.record.state.value, style="bold"), Text(f"{bar} {count}".strip()))
     for state, style in _STYLES.items():
         if status.counts.get(state):
             table.add_row(Text(str(status.counts[state]), style=style), Text(state.value, style=style))
@@ -142,6 +165,9 @@ def picture(status: PoolStatus) -> Table:
     return table
 
 
-def _bar(done: int, of: int, width: int = 30) -> str:
+def _bar(done: int, of: int, columns: int) -> str:
+    width = min(30, columns)
+    if width < 5:
+        return ""
     filled = width * done // of if of else 0
     return "█" * filled + "░" * (width - filled)

@@ -10,19 +10,19 @@ from pathlib import Path
 import anyio
 import click
 
-from baton.cli.pool_display import Display, Lines, LiveTable, Quiet
+from baton.cli.pool_display import Display, Lines, LiveTable, Quiet, write_now
 from baton.cli.shown import echo_json, many_lines
 from baton.codex.binary import CodexBinary
 from baton.contract.errors import StateUnavailable
 from baton.engine.house import House
-from baton.ledger.pool_records import PoolState
+from baton.ledger.pool_records import JobState, PoolState
 from baton.pool.events import PoolEnd
 from baton.pool.foreground import run_in_foreground
 from baton.pool.jobs import Job
 from baton.pool.models import find_models
-from baton.pool.opening import open_pool
+from baton.pool.opening import OpenPool, open_pool
 from baton.pool.plan import launch_plan, make_run_root, write_plan
-from baton.pool.present import summary_json, summary_lines
+from baton.pool.present import resume_command, summary_json, summary_lines
 from baton.pool.read import JobsRefused, read_jobs
 from baton.pool.settings import PoolSettings
 from baton.pool.settle import Flags, settle
@@ -74,10 +74,8 @@ def run(house: House, launch: Launch, as_json: bool) -> int:
         _keep_plan(launch)
         pool_id = opened.record.pool_id
         if not as_json:
-            left = len(launch.jobs) - opened.skipped
-            done = f", {opened.skipped} are done already" if opened.skipped else ""
-            some = f"{left} job{'s' if left != 1 else ''}"
-            click.echo(f"pool {pool_id}: {some} to run{done}; run directory {settings.run_dir}")
+            left = house.ledger.pool_counts(pool_id).get(JobState.QUEUED, 0)
+            click.echo(begun_line(opened, left, len(launch.jobs) - opened.skipped - left, settings.run_dir))
             for note in settings.notes:
                 click.echo(many_lines(f"note: {note}"))
 
@@ -85,7 +83,12 @@ def run(house: House, launch: Launch, as_json: bool) -> int:
             return pool_status(house, pool_id)
 
         with _display(as_json)(look) as display:
-            end = run_in_foreground(house, opened, launch.jobs, settings, display.tell)
+
+            def forced() -> None:
+                display.abandon()
+                write_now(sys.stderr, f"baton: ended by force; go on: {resume_command(opened.record)}\n")
+
+            end = run_in_foreground(house, opened, launch.jobs, settings, display.tell, forced=forced)
     record = house.ledger.pool(pool_id)
     tokens = house.ledger.pool_tokens(pool_id)
     if as_json:
@@ -94,6 +97,18 @@ def run(house: House, launch: Launch, as_json: bool) -> int:
         for line in summary_lines(end, record, tokens):
             click.echo(many_lines(line))
     return exit_status(end)
+
+
+def begun_line(opened: OpenPool, left: int, at_rest: int, run_dir: Path) -> str:
+    """What an invocation is about to do. `at_rest` jobs did not succeed and run again only by name."""
+    parts = [f"{left} job{'s' if left != 1 else ''} to run"]
+    if opened.skipped:
+        parts.append(f"{opened.skipped} {'are' if opened.skipped != 1 else 'is'} done already")
+    if at_rest:
+        parts.append(
+            f"{at_rest} wait{'s' if at_rest == 1 else ''} for you to name {'it' if at_rest == 1 else 'them'}"
+        )
+    return f"pool {opened.pool_id}: {', '.join(parts)}; run directory {run_dir}"
 
 
 def exit_status(end: PoolEnd) -> int:

@@ -15,8 +15,8 @@ class PoolEvent:
     """One thing that happened. Kinds:
 
     `pool.began`, `pool.paused` (until, why), `pool.resumed`, `pool.limit` (limit, why), `pool.breaker` (why),
-    `pool.stopping` (why), `pool.ended` (state); `job.started`, `job.retry` (why, seconds), `job.ended`
-    (state, reason).
+    `pool.stopping` (why, writers: how many are waited for), `pool.ended` (state); `job.started`, `job.retry`
+    (why, seconds), `job.ended` (state, reason).
     """
 
     kind: str

@@ -81,7 +81,7 @@ def _attempt_json(house: House, attempt: PoolAttemptRecord) -> dict[str, Any]:
         "usage": attempt.usage.wire() if attempt.usage else None,
         "checks": [check.wire() for check in attempt.checks],
         "notices": attempt.notices,
-        "log": str(house.state.root / attempt.log) if attempt.log else None,
+        "log": _log(house, attempt),
     }
 
 
@@ -101,8 +101,15 @@ def _attempt_lines(house: House, attempt: PoolAttemptRecord) -> Iterator[str]:
         yield f"    thread: {attempt.thread_id}"
     if attempt.run_id:
         yield f"    run: {attempt.run_id} (baton runs show {attempt.run_id})"
-    if attempt.log:
-        yield f"    events: {house.state.root / attempt.log}"
+    if (log := _log(house, attempt)) is not None:
+        yield f"    events: {log}"
+
+
+def _log(house: House, attempt: PoolAttemptRecord) -> str | None:
+    """Where the events are, when there are any: an isolated job's are those of its run."""
+    if attempt.log is None or not (log := house.state.root / attempt.log).is_file():
+        return None
+    return str(log)
 
 
 def _route(route: Route) -> str:

@@ -20,6 +20,7 @@ from baton.ledger.locks import FileLock
 from baton.ledger.pool_records import JobState, PoolJobRecord, PoolRecord
 from baton.ledger.pools import KnownJob
 from baton.pool.jobs import Job
+from baton.pool.plan import write_json
 from baton.pool.recover import recover_pool, recover_pools
 from baton.pool.settings import PoolSettings
 
@@ -147,10 +148,8 @@ def read_identity(run_dir: Path) -> str | None:
 
 def _name(run_dir: Path, pool_id: str) -> None:
     path = run_dir / IDENTITY_FILE
-    fresh = run_dir / f".{IDENTITY_FILE}.new"
     try:
-        fresh.write_text(json.dumps({"pool": pool_id}) + "\n", encoding="utf-8")
-        fresh.replace(path)
+        write_json(path, {"pool": pool_id})
     except OSError as error:
         raise StateUnavailable(
             f"{path} cannot be written ({error.strerror}); name another run directory with --run-dir"

@@ -50,9 +50,8 @@ def measures(status: PoolStatus) -> Iterator[str]:
     if status.limit is not None and status.alive:
         yield f"{status.limit} at once"
     if status.pause_until is not None:
-        yield f"paused until {clock(status.pause_until)}" + (
-            f": {status.pause_why}" if status.pause_why else ""
-        )
+        why = status.pause_why if status.pause_why != status.breaker else None
+        yield f"paused until {clock(status.pause_until)}" + (f": {why}" if why else "")
     if status.breaker is not None:
         yield f"breaker open: {status.breaker}"
     if status.back_at is not None:
@@ -121,7 +120,13 @@ def event_line(event: PoolEvent) -> str | None:
         case "pool.breaker":
             return f"breaker open{why}"
         case "pool.stopping":
-            return f"stopping{why}"
+            count = data.get("writers")
+            wait = (
+                f"; {count} writer{'s' if count != 1 else ''} may end first, unless told again"
+                if count
+                else ""
+            )
+            return f"stopping{why}{wait}"
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import anyio
 from anyio.abc import TaskGroup
+from pydantic import JsonValue
 
 from baton.contract.errors import BatonError
 from baton.engine.blocking import blocking
@@ -25,6 +26,7 @@ from baton.pool.invocation import Invocation
 from baton.pool.jobs import Job
 from baton.pool.opening import OpenPool
 from baton.pool.pauses import heed_pauses
+from baton.pool.queue import Entry
 from baton.pool.recorder import Recorder
 from baton.pool.settings import PoolSettings
 from baton.pool.showing import Showing
@@ -153,7 +155,10 @@ async def _schedule(inv: Invocation, workers: Workers, lanes: TaskGroup) -> None
             _start_what_may(inv, workers, lanes)
         if inv.stopping and not told:
             told = True
-            inv.tell(PoolEvent("pool.stopping", data={"why": inv.why_stopping}))
+            # Others are told to end at once; these get their time when it is a signal that stops the pool.
+            patient = sum(not _ends_at_once(entry) for entry in inv.running) if inv.stop.asked else 0
+            data: dict[str, JsonValue] = {"why": inv.why_stopping, "writers": patient}
+            inv.tell(PoolEvent("pool.stopping", data=data))
         showing.show()
         if not inv.running and (inv.stopping or not len(inv.queue)):
             return
@@ -206,9 +211,14 @@ async def _watch(inv: Invocation) -> None:
 async def _halt_on_stop(inv: Invocation) -> None:
     await inv.stop.wait()
     inv.change()
-    inv.halt(lambda entry: not entry.takes_directory or entry.job.safe_retry)
+    inv.halt(_ends_at_once)
     await anyio.sleep(WRITER_GRACE_SECONDS)
     inv.halt(lambda entry: True)
+
+
+def _ends_at_once(entry: Entry) -> bool:
+    """Whether an attempt that is cut can be made again: all but those of writers that may not be repeated."""
+    return not entry.takes_directory or entry.job.safe_retry
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -31,7 +31,8 @@ class Showing:
             if live["pausedUntil"] is None:
                 inv.tell(PoolEvent("pool.resumed"))
             else:
-                inv.tell(PoolEvent("pool.paused", data={"until": live["pausedUntil"], "why": live["why"]}))
+                why = live["why"] if live["why"] != live["breaker"] else None
+                inv.tell(PoolEvent("pool.paused", data={"until": live["pausedUntil"], "why": why}))
         if live["limit"] != before["limit"]:
             inv.tell(PoolEvent("pool.limit", data={"limit": live["limit"]}))
         if live["breaker"] is not None and live["breaker"] != before["breaker"]:

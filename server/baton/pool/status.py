@@ -62,6 +62,8 @@ def pool_status(house: House, pool_id: str) -> PoolStatus:
     rate = _rate(ledger.pool_finished_since(pool_id, record.began_at), record)
     left = counts.get(JobState.QUEUED, 0) + counts.get(JobState.RUNNING, 0)
     live = record.live
+    until = _number(live.get("pausedUntil")) if runs else None
+    paused = until is not None and until > now()
     unsuccessful = ledger.pool_jobs(pool_id, states=UNSUCCESSFUL, limit=FAILED_NAMED)
     return PoolStatus(
         record=record,
@@ -73,8 +75,8 @@ def pool_status(house: House, pool_id: str) -> PoolStatus:
         eta_seconds=left / rate * 60.0 if runs and rate else None,
         tokens=ledger.pool_tokens(pool_id),
         limit=_whole(live.get("limit")) if runs else None,
-        pause_until=_number(live.get("pausedUntil")) if runs else None,
-        pause_why=_text(live.get("why")) if runs else None,
+        pause_until=until if paused else None,
+        pause_why=_text(live.get("why")) if paused else None,
         breaker=_text(live.get("breaker")),
         back_at=_number(live.get("backAt")),
         failed=tuple((job.job_id, job.reason or job.state.value) for job in unsuccessful),

@@ -130,7 +130,8 @@ class Throttle:
         if tokens is not None:
             self.tokens = (self.tokens or 0) + tokens
         if self._budget is not None and (self.tokens or 0) >= self._budget:
-            self._stop(f"the token budget is used up ({self.tokens} of {self._budget} tokens)")
+            spent = f"{self.tokens} of {self._budget} tokens"
+            self._stop(f"the token budget is used up ({spent}); go on with a higher --token-budget")
 
     def succeeded(self) -> None:
         """An attempt has ended well."""
