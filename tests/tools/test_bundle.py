@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from baton import __version__
@@ -75,6 +77,23 @@ def test_lock_files_name_no_index_and_pin_every_package() -> None:
         assert "://" not in text
         pins = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
         assert pins and all("==" in line and line.endswith("\\") for line in pins)
+
+
+def test_every_package_that_is_declared_is_used() -> None:
+    declared = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["dependencies"]
+    wanted = {re.split(r"[<>=]", each)[0].lower().replace("_", "-") for each in declared}
+    imported = {
+        name
+        for file in (CHECKOUT / "server" / "baton").rglob("*.py")
+        for name in re.findall(r"^\s*(?:from|import) (\w+)", file.read_text(), re.MULTILINE)
+    }
+    used = {
+        distribution.lower().replace("_", "-")
+        for module, distributions in packages_distributions().items()
+        if module in imported
+        for distribution in distributions
+    }
+    assert wanted - used == set()
 
 
 def test_both_locks_pin_the_same_versions() -> None:
