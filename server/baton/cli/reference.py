@@ -15,7 +15,9 @@ from baton.contract.events import EVENT_KINDS
 from baton.policy.schema import policy_schema
 from baton.tools.catalogue import ToolSpec, tool_specs
 from baton.tools.consult_catalogue import consult_specs
+from baton.tools.review_catalogue import review_specs
 from baton.tools.schemas import input_schema
+from baton.tools.workflow_catalogue import workflow_specs
 
 BEGIN, END = "<!-- from the code: scripts/docs.py -->", "<!-- end -->"
 """What is between these lines is rendered; the rest of a page is written by hand."""
@@ -142,9 +144,11 @@ def _resolved(definitions: Mapping[str, Any], node: Any) -> Any:
 def _tools() -> Iterator[str]:
     for spec in tool_specs():
         yield from _tool(spec)
-    yield "\n## Only with `consult.enabled`"
-    for spec in consult_specs():
-        yield from _tool(spec)
+    optional = {"consult": consult_specs, "review": review_specs, "workflow": workflow_specs}
+    for group, specs in optional.items():
+        yield f"\n## Only with `{group}.enabled`"
+        for spec in specs():
+            yield from _tool(spec)
 
 
 def _tool(spec: ToolSpec) -> Iterator[str]:
