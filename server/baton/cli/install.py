@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from baton.cli.shown import echo_json
-from baton.contract.errors import BatonError, InvalidInput, WrongState
+from baton.contract.errors import BatonError, InvalidInput, NotFound, WrongState
 from baton.install import surroundings
 from baton.install.installer import Installer, Wish
 from baton.install.installer import uninstall as remove
@@ -106,7 +106,13 @@ def uninstall(project: Path | None, dry_run: bool, as_json: bool, purge: bool = 
     places = Places.find(env)
     if project is None and not dry_run:
         _remove_plugin(places, env)
-    report = remove(places, project=project, dry_run=dry_run)
+    try:
+        report = remove(places, project=project, dry_run=dry_run)
+    except NotFound as nothing:
+        # Where only the plugin was, or a checkout, there is a state folder all the same.
+        if not purge or project is not None:
+            raise
+        report = Report((), (nothing.message,), False, dry_run)
     if purge and project is None:
         report = Report(report.files, (*report.notes, purge_state(env, dry_run)), True, dry_run)
     _tell(report, f"Baton out of {project or places.home}", as_json)

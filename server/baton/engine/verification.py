@@ -32,8 +32,9 @@ async def run_checks(
 ) -> list[CheckResult]:
     """Run commands one after another on a checkout of `commit`; every output is kept.
 
-    Each result is recorded with the run, or given to `told` where no run is on record. They share the checkout, as they would for a person, but each has a home and temporary folder of its own.
-    Ends early when the run is told to stop.
+    Each result is recorded with the run, or given to `told` where no run is on record. They share the
+    checkout, as they would for a person, but each has a home and temporary folder of its own. Ends early when
+    the run is told to stop.
     """
     lease, links, git = await blocking(_check_out, ctx, commit)
     scratch = Path(tempfile.mkdtemp(dir=ctx.scratch, prefix="check-"))
