@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from baton.contract.errors import SpendLimit
+from baton.contract.errors import NotFound, SpendLimit
 from baton.contract.workflow import Step, StepState, TestOutcome, TestReport
 from baton.engine.house import House
 from baton.ledger.review_records import ReviewFindingRecord
@@ -172,9 +173,11 @@ def used(house: House, job: Job) -> Used:
     """Questions put to agents, reviewers included, and attempts of workers; costs as they were reported."""
     consultations = {one.consultation_id for one in job.steps if one.consultation_id}
     for review_id in {one.review_id for one in job.steps if one.review_id}:
-        asked = house.ledger.review(review_id).consultation_id
-        if asked is not None:
-            consultations.add(asked)
+        # A review that was forgotten took its consultation along.
+        with suppress(NotFound):
+            asked = house.ledger.review(review_id).consultation_id
+            if asked is not None:
+                consultations.add(asked)
     turns, cost, unpriced = 0, 0.0, set[str]()
     for consultation_id in consultations:
         spent = house.ledger.consult_spent(consultation_id=consultation_id)

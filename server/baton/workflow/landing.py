@@ -90,6 +90,25 @@ def applied_by_host(doors: Doors, job: Job, commit: str | None) -> Outcome:
     return Outcome(Event.APPLIED, None, fields)
 
 
+def no_longer_applies(doors: Doors, job: Job) -> tuple[WorkflowStepRecord, Outcome] | None:
+    """That a change that waits to be applied does not fit the workspace as it is now; None when it does."""
+    made = job.made
+    if made is None or made.base is None or made.result is None:
+        return None
+    ground = ground_of(doors.house, job.workflow)
+    now = ground.snapshot()
+    why = ground.fits(made.base, made.result, now.commit)
+    if why is None or ground.holds(now.commit, made.base, made.result) is None:
+        return None
+    step = WorkflowStepRecord(
+        workflow_id=job.id,
+        step=Step.APPLY,
+        round=job.workflow.round,
+        binding=job.terms.bindings[Step.APPLY].wire(),
+    )
+    return step, Outcome(Event.NOT_APPLIED, f"the workspace was changed, and it does not apply now: {why}")
+
+
 def _head_before(job: Job, made: WorkflowStepRecord) -> str | None:
     """The person's HEAD when the change was begun, else the last commit that was found, or at the start."""
     head = made.request.get("head")

@@ -21,7 +21,7 @@ from baton.review.service import ReviewService
 from baton.workflow.doors import Doors, ground_of, workflow_lock
 from baton.workflow.ending import cancel
 from baton.workflow.history import Job
-from baton.workflow.landing import begin_landing, land
+from baton.workflow.landing import begin_landing, land, no_longer_applies
 from baton.workflow.machine import Event
 from baton.workflow.outcome import Outcome, add_finished, finish
 from baton.workflow.present import present, step_entry, summary
@@ -119,6 +119,11 @@ class WorkflowService:
                 break
             executor = job.terms.bindings[due].executor
             if executor is Executor.HOST:
+                if due is Step.APPLY and call.action is WorkflowAction.NEXT:
+                    stale = await blocking(no_longer_applies, doors, job)
+                    if stale is not None:
+                        await blocking(add_finished, self._house, job.workflow, *stale)
+                        continue
                 break
             if executor is Executor.SKIP:
                 step = WorkflowStepRecord(
@@ -160,7 +165,12 @@ class WorkflowService:
             outcome = await settle(doors, job, step, until)
         if outcome is None:
             return False
-        await blocking(finish, self._house, job.workflow, step, outcome)
+        try:
+            await blocking(finish, self._house, job.workflow, step, outcome)
+        except WrongState:
+            # Cancelled while it was waited for: there is nothing left to take in.
+            if not self._house.ledger.workflow(job.id).state.ended:
+                raise
         return True
 
     def _status(self, doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any]:

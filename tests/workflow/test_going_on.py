@@ -1,0 +1,131 @@
+"""A workflow that goes on: answers that come late, reviews that fail, changes in between, a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from baton.cli.workflow import workflow
+from consult.scripted import look
+from workflow.conftest import Desk, until
+from workflow.driven import RIGHT, said
+
+
+def at_review(desk: Desk) -> dict[str, Any]:
+    """The session did everything up to the review, which is shown."""
+    desk.start(bindings={"review": "ask:opencode"})
+    desk.call("record", step="plan", text="p")
+    desk.call("record", step="brief", text="b")
+    (desk.folder / "calc.py").write_text(RIGHT)
+    desk.call("record", step="implement")
+    return desk.call("record", step="test", report={"command": "c", "exitCode": 0})
+
+
+def test_a_review_that_failed_asks_the_same_again(desk: Desk) -> None:
+    desk.script.says("opencode", {"failure": "rate_limit"}, {"findings": []})
+    told = at_review(desk)
+    told = desk.call("next", confirm=told["confirm"])
+    assert told["state"] == "review" and told["due"]["asksAgain"] == ["opencode"], told
+    assert desk.call("next", confirm=told["confirm"])["state"] == "synthesise"
+    first, second = desk.script.prompts("opencode")
+    assert first == second
+    assert len(desk.house.ledger.reviews()) == 1
+    assert desk.call("record", step="synthesise", text="Fine.")["state"] == "completed"
+
+
+def test_a_reviewer_whose_word_is_final_can_be_cancelled(desk: Desk) -> None:
+    desk.script.says("opencode", {"hang": 1})
+    told = at_review(desk)
+    told = desk.call("next", confirm=told["confirm"], waitSeconds=0)
+    assert told["state"] == "review" and told["working"]["step"] == "review", told
+    until(lambda: len(desk.script.prompts("opencode")) == 1)
+    assert desk.call("cancel")["state"] == "cancelled"
+    (review,) = desk.house.ledger.reviews()
+    asked = str(review.consultation_id)
+    until(lambda: desk.house.ledger.consultation(asked).state.at_rest)
+    assert desk.house.ledger.consultation(asked).state.value == "cancelled"
+
+
+def test_an_answer_that_comes_late_is_taken_in_by_the_next_call(desk: Desk, test_root: Path) -> None:
+    gate = test_root / "gate"
+    desk.script.says("codex", {**said("Turn the sign."), "gate": str(gate)})
+    told = desk.start()
+    token = told["confirm"]
+    told = desk.call("next", confirm=token, waitSeconds=0)
+    assert told["working"]["step"] == "plan" and "confirm" not in told
+    # The same call again, as a client does that gave up: nobody is asked again.
+    again = desk.call("next", confirm=token, waitSeconds=0)
+    assert again["working"] == told["working"]
+    assert "at work" in desk.refuses("record", step="plan", text="x").message
+    assert "at work" in desk.refuses("replan", step="research").message
+    gate.write_text("")
+    assert desk.call("next")["state"] == "brief"
+    assert len(desk.script.prompts("codex")) == 1
+
+
+def test_a_change_that_no_longer_fits_is_made_again(desk: Desk) -> None:
+    told = desk.start()
+    told = desk.call("next", confirm=told["confirm"])
+    told = desk.call("record", step="brief", text="In calc.py.")
+    assert desk.call("next", confirm=told["confirm"])["state"] == "apply"
+    (desk.folder / "notes.txt").write_text("beside it\n")
+    assert desk.call("next")["state"] == "apply"
+    (desk.folder / "calc.py").write_text("def add(*numbers):\n    return sum(numbers)\n")
+    told = desk.call("next")
+    assert told["state"] == "implement" and "does not apply now" in told["did"][-1], told
+    assert "does not apply now" in desk.call("status", what="prompt", step="implement")["text"]
+
+
+def test_everything_of_a_step_can_be_read(desk: Desk) -> None:
+    told = desk.start()
+    told = desk.call("next", confirm=told["confirm"])
+    told = desk.call("record", step="brief", text="In calc.py.")
+    desk.call("next", confirm=told["confirm"])
+    parts = {
+        what: desk.call("status", what=what, step="implement")["text"]
+        for what in ("product", "prompt", "patch", "output")
+    }
+    assert (
+        parts["product"] == "Turned." and "return a + b" in parts["patch"] and "diff --git" in parts["output"]
+    )
+    assert "Implement the plan" in parts["prompt"] and "In calc.py." in parts["prompt"]
+    steps = desk.call("status", what="steps")["steps"]
+    assert [one["step"] for one in steps] == ["research", "plan", "brief", "implement"]
+    assert desk.call("status", what="product", step="plan", limit=4)["nextOffset"] == 4
+    assert "no diff" not in desk.call("status", what="diff")["text"]
+    assert "there is no output" in desk.refuses("status", what="output", step="brief").message
+
+
+def test_the_same_in_a_terminal(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.folder)
+    # As if every agent's program were installed; none is started.
+    monkeypatch.setattr("baton.consult.service.ProgramLook", lambda: look)
+
+    def baton(*arguments: str, stdin: str = "") -> Result:
+        return CliRunner().invoke(workflow, arguments, input=stdin)
+
+    started = baton("start", "Right sums.", "--bind", "review=ask:opencode")
+    assert started.exit_code == 0 and "record step=plan" in started.output, started.output
+    (known,) = desk.house.ledger.workflows()
+    name = known.workflow_id
+    assert baton("record", name[:5], "plan", "--text", "p").exit_code == 0
+    assert baton("record", name, "brief", "--text", "b").exit_code == 0
+    (desk.folder / "calc.py").write_text(RIGHT)
+    baton("record", name, "implement")
+    told = baton("record", name, "test", "--test", "check", "--exit-status", "0")
+    assert "passed (said by host)" in told.output, told.output
+    listed = json.loads(baton("list", "--json").output)
+    assert [one["state"] for one in listed] == ["review"]
+    shown = json.loads(baton("show", name, "--json").output)
+    assert shown["goal"] == "Right sums."
+    exported = json.loads(baton("export", name).output)
+    assert exported["steps"][-1]["step"] == "review" and "token" not in exported["steps"][-1]
+    changed = baton("replan", name, "--to", "plan", stdin="n\n")
+    assert changed.exit_code == 1 and desk.house.ledger.workflow(name).state.value == "review"
+    changed = baton("replan", name, "--to", "plan", "--yes")
+    assert changed.exit_code == 0 and desk.house.ledger.workflow(name).state.value == "plan"
+    assert "cancelled" in baton("cancel", name).output
