@@ -137,6 +137,18 @@ def test_one_row_may_have_several_faults(desk: Desk) -> None:
     assert [text.split(": ")[1] for text in desk.faults()] == ["tier", "workdir", "verification_commands[0]"]
 
 
+def test_what_rows_wait_for_is_told_with_whatever_else_is_wrong_with_them(desk: Desk) -> None:
+    desk.write_rows(
+        row("a", workdir="nowhere", depends_on=["b"]), row("b", tier="none", depends_on=["a", "x"])
+    )
+    assert [fault.split(":")[:2] for fault in desk.faults()] == [
+        ["1", " workdir"],
+        ["1", " depends_on"],
+        ["2", " tier"],
+        ["2", " depends_on"],
+    ]
+
+
 def test_a_thousand_bad_rows_are_all_named_and_the_message_stays_short(desk: Desk) -> None:
     desk.write(b"[]\n" * 1000)
     assert len(desk.faults()) == 1000

@@ -69,6 +69,8 @@ class _Reader:
     faults: list[tuple[int, str]] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
     """Where each id is given first."""
+    graph: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What each job waits for, whatever else is wrong with its row."""
     sites: dict[Path, Site] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     """By writer."""
@@ -100,6 +102,7 @@ class _Reader:
     def job(self, line: int, row: JobRow) -> Job | None:
         """The job of a row, or None when it has faults."""
         before = len(self.faults)
+        self.graph.setdefault(row.id, tuple(dict.fromkeys(row.depends_on)))
         prompt = self._prompt(line, row)
         route = self._route(line, row)
         workdir = self._workdir(line, row)
@@ -140,9 +143,8 @@ class _Reader:
 
     def check_together(self, jobs: Sequence[Job]) -> None:
         """What no row shows by itself: names that lead nowhere, circles, writers that could collide."""
-        graph = {job.id: job.depends_on for job in jobs}
-        where = {job.id: job.line for job in jobs}
-        for name, text in unknown_names(graph, self.lines):
+        graph, where = self.graph, self.lines
+        for name, text in unknown_names(graph, where):
             self.fault(where[name], f"depends_on: {text}")
         for circle in circles(graph):
             shown = (
