@@ -98,14 +98,16 @@ class Table(Generic[R]):
             return to_json(_plain(value))
         if column in self.paths:
             return os.fsencode(cast(str, value))
+        if type(value) is str:
+            return storable_text(value)
         if isinstance(value, StrEnum):
             return value.value
         if isinstance(value, bool):
             return int(value)
-        if isinstance(value, str):
-            return storable_text(value)
         if isinstance(value, int | float):
             return value
+        if isinstance(value, str):
+            return storable_text(str(value))
         raise TypeError(f"{self.name}.{column} cannot hold {type(value).__name__}")
 
     def read(self, row: sqlite3.Row) -> R:

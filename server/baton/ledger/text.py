@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def storable_text(text: str) -> str:
     """The text with lone surrogates escaped; the same text when it has none."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    # Nearly all texts are ASCII, which Python knows without looking.
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def storable(value: JsonValue) -> JsonValue:
@@ -35,7 +39,7 @@ def storable(value: JsonValue) -> JsonValue:
 
 def to_json(value: JsonValue) -> str:
     """Compact JSON text of a storable form of `value`."""
-    return json.dumps(storable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _COMPACT.encode(storable(value))
 
 
 def from_json(text: str) -> JsonValue:
