@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from baton.contract.errors import BatonError, InvalidInput, NoAgent, WrongState
+from baton.process.tree import processes_with_marker
+from baton.simulate.model_server import ScriptedModel
+from baton.simulate.script import Stall, stall
 from baton.simulate.workers import blocked, honest
+from e2e.plugin_session import answers, install, policy, script, supervise, tool
 from e2e.sim import Sim, Workspace
 from e2e.workflow_desk import (
     CHECK,
@@ -355,3 +364,79 @@ def test_a_tree_that_is_not_clean_is_refused_unless_allowed(desk: Desk) -> None:
     with pytest.raises(InvalidInput, match="differ from HEAD"):
         desk.start()
     assert desk.start(allowDirty=True)["state"] == "plan"
+
+
+def kill_oldest(desk: Desk, marker: str) -> None:
+    """Kill the process that works for a consultation or a workflow, as it is."""
+    found = ()
+    while not found:
+        found = processes_with_marker("BATON_RUN", marker)
+    os.kill(min(found, key=lambda process: process.start_time).pid, signal.SIGKILL)
+
+
+def test_an_agent_killed_in_the_middle_is_asked_again_only_when_that_is_confirmed(desk: Desk) -> None:
+    desk.agents.on("plan", Stall(), opinion("Turn the sign."))
+    desk.start()
+    desk.go(waitSeconds=0)
+    asked = str(desk.steps("plan")[-1].consultation_id)
+    desk.sim.model.wait_for(lambda request: desk.agents.asked != [] and request.thread_id != "")
+    kill_oldest(desk, asked)
+    told = desk.call("next")
+    assert told["state"] == "plan" and "interrupted" in told["did"][-1], told
+    assert len(desk.agents.asked) == 1
+    assert desk.go()["state"] == "brief" and len(desk.agents.asked) == 2
+
+
+def test_tests_that_are_killed_run_again(desk: Desk) -> None:
+    desk.to_patch()
+    told = desk.call("record", step="apply", commit=desk.apply(), waitSeconds=0)
+    assert told["working"]["step"] == "test" and desk.steps("test")[-1].report is None, told
+    kill_oldest(desk, desk.id)
+    assert desk.call("next")["state"] == "review", desk.told
+    (done,) = desk.steps("test")
+    assert done.report is not None and done.report.outcome.value == "passed"
+    end = time.monotonic() + 60.0
+    while processes_with_marker("BATON_RUN", desk.id):
+        assert time.monotonic() < end, "something is left of it"
+
+
+def test_an_isolated_worker_outlives_the_session_that_started_it(desk: Desk, sim: Sim) -> None:
+    gate = threading.Event()
+    desk.agents.on("implement", (stall(gate), *honest({"calc.py": RIGHT})))
+    desk.start({"implement": "isolated", "apply": "baton"}, allowedFiles=["calc.py"])
+    desk.call("record", step="plan", text="Turn the sign.")
+    desk.call("record", step="brief", text="In calc.py.")
+    desk.engine = sim.new_service()
+    desk.go(waitSeconds=0)
+    sim.model.wait_for(lambda request: desk.agents.asked != [])
+    desk.engine.close()
+    gate.set()
+    desk.engine = sim.service
+    told = desk.call("next")
+    assert told["state"] == "test" and desk.project.read("calc.py") == RIGHT, told
+    assert len({one.run_id for one in desk.steps("implement")}) == 1
+
+
+ASK = "Please do the whole job on the sum"
+
+
+def test_a_real_session_works_in_phases_through_the_plugin(codex_binary: Path, test_root: Path) -> None:
+    with ScriptedModel() as model:
+        installed = install(codex_binary, model, test_root)
+        policy(installed, POLICY)
+        start = {"action": "start", "goal": "The sum is right.", "bindings": {"review": "ask:other"}}
+        supervise(
+            model,
+            ASK,
+            script(
+                tool("workflow", **start, allowDirty=True),
+                tool("workflow", action="start", goal="x", bindings={"review": "host"}),
+                tool("workflow", action="next"),
+            ),
+        )
+        installed.session(ASK)
+        started, refused, lost = answers(model, ASK)
+        assert started["state"] == "plan" and "record step=plan" in started["next"], started.text
+        assert started["workflowId"] in started.text
+        assert refused.failed and "review cannot be bound" in refused.text
+        assert lost.failed and "id" in lost.text

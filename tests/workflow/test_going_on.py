@@ -37,7 +37,7 @@ def test_a_review_that_failed_asks_the_same_again(desk: Desk) -> None:
     assert desk.call("record", step="synthesise", text="Fine.")["state"] == "completed"
 
 
-def test_a_reviewer_whose_word_is_final_can_be_cancelled(desk: Desk) -> None:
+def test_cancelling_ends_a_review_at_work(desk: Desk) -> None:
     desk.script.says("opencode", {"hang": 1})
     told = at_review(desk)
     told = desk.call("next", confirm=told["confirm"], waitSeconds=0)

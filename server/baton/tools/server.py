@@ -137,7 +137,7 @@ def one_line(result: Mapping[str, object]) -> str:
     """The text block of an answer: who, how it stands and what to do next; the structure has the rest."""
     parts = [
         str(result[key])
-        for key in ("runId", "reviewId", "consultationId", "state", "verdict", "integration")
+        for key in ("runId", "workflowId", "reviewId", "consultationId", "state", "verdict", "integration")
         if result.get(key)
     ]
     following = result.get("next")
