@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -34,6 +35,10 @@ COMMAND_TIMEOUT = 1.0
 """Seconds after which the runner looks for commands even when nothing was committed."""
 
 
+COMMAND_PAUSE = 0.1
+"""Seconds between two looks, because the run's own work changes the ledger all the time."""
+
+
 def main() -> None:
     """Entry point. Exit status 0 when the run came to rest, 3 when another runner has it, 1 for a fault."""
     set_up_logging("info", "%(asctime)s %(levelname)s %(message)s")
@@ -41,6 +46,8 @@ def main() -> None:
     if len(arguments) not in (1, 2):
         sys.stderr.write(f"usage: baton-runner RUN [LOCK-HANDLE], or {WAIT_OPTION} SOCKET-HANDLE\n")
         raise SystemExit(2)
+    # What has been loaded stays for life: the collector need not walk through it again and again.
+    gc.freeze()
     hold_own_environment()
     run_id, handle = arguments[0], int(arguments[1]) if len(arguments) == 2 else None
     if run_id == WAIT_OPTION and handle is not None:
@@ -156,6 +163,7 @@ async def _commands(house: House, run_id: str, stop: Stop) -> None:
                 house.ledger.answer_command(
                     command.command_id, {"error": f"the run is at work; wait for it before {command.action}"}
                 )
+        await anyio.sleep(COMMAND_PAUSE)
         version = await house.ledger.changed(version, COMMAND_TIMEOUT)
 
 

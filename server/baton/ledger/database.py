@@ -40,11 +40,12 @@ class Database:
     def __init__(self, state: StateFolder) -> None:
         """Opens, creating or migrating as needed. Raises `StateUnavailable`; see `opening.make_ready`."""
         self.state = state
+        self._path = state.database
         make_ready(state)
-        with said_in_one_line(state.database):
-            self._writer = connect(state.database)
-            self._reader = connect(state.database)
-            self._watcher = connect(state.database)
+        with said_in_one_line(self._path):
+            self._writer = connect(self._path)
+            self._reader = connect(self._path)
+            self._watcher = connect(self._path)
         self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
         self._watch_lock = threading.Lock()
@@ -68,7 +69,7 @@ class Database:
                 with self._savepoint():
                     yield self._writer
                 return
-            with said_in_one_line(self.state.database), self._synchronous(durable):
+            with said_in_one_line(self._path), self._synchronous(durable):
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._depth, self._writing_thread = 1, threading.get_ident()
                 try:
@@ -89,14 +90,14 @@ class Database:
         """
         values = [storable_text(value) if isinstance(value, str) else value for value in values]
         if self._depth and self._writing_thread == threading.get_ident():
-            with said_in_one_line(self.state.database):
+            with said_in_one_line(self._path):
                 return self._writer.execute(sql, values).fetchall()
-        with self._read_lock, said_in_one_line(self.state.database):
+        with self._read_lock, said_in_one_line(self._path):
             return self._reader.execute(sql, values).fetchall()
 
     def data_version(self) -> int:
         """A number that differs whenever anything was committed since; only to be compared on this object."""
-        with self._watch_lock, said_in_one_line(self.state.database):
+        with self._watch_lock, said_in_one_line(self._path):
             version: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
             return version
 
@@ -170,7 +171,7 @@ class Database:
                 self._writer.execute(f"RELEASE {name}")
 
     def _checkpoint(self) -> bool:
-        with self._write_lock, said_in_one_line(self.state.database):
+        with self._write_lock, said_in_one_line(self._path):
             if self._depth:
                 return False
             self._writer.execute("BEGIN IMMEDIATE")
@@ -184,7 +185,7 @@ class Database:
 
     def _keep_log_short(self) -> None:
         self._commits += 1
-        if self._commits % COMMITS_BETWEEN_LOOKS == 0 and _size(wal_of(self.state.database)) > WAL_BYTES:
+        if self._commits % COMMITS_BETWEEN_LOOKS == 0 and _size(wal_of(self._path)) > WAL_BYTES:
             # The commit stands, whatever becomes of this; the next one will say what is wrong with the disk.
             with suppress(BatonError):
                 self.maintain(timeout=0.0)

@@ -54,9 +54,11 @@ def _linked_modules(folder: Path, depth: int) -> Iterator[Path]:
         yield folder / _MODULES
     if depth == 0:
         return
-    for child in sorted(folder.iterdir()):
-        if child.is_dir() and not child.is_symlink() and child.name != _MODULES and child.name[0] != ".":
-            yield from _linked_modules(child, depth - 1)
+    with os.scandir(folder) as entries:
+        children = sorted(entries, key=lambda entry: entry.name)
+    for child in children:
+        if child.is_dir(follow_symlinks=False) and child.name != _MODULES and child.name[0] != ".":
+            yield from _linked_modules(Path(child.path), depth - 1)
 
 
 def _entries(modules: Path) -> Iterator[tuple[Path, Path]]:

@@ -1,43 +1,37 @@
-"""Which objects a commit has beyond one that it is built on, so that they can be handed out by themselves."""
+"""What a commit that was just made has beyond its parent, so that it can be handed out by itself."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from baton.workspace.store import PrivateGit
 
 MOST_KNOWN = 1_000
 
-_KNOWN: dict[tuple[Path, str], tuple[str, frozenset[str]]] = {}
-"""By commit: one that it is built on, and the objects that it has beyond that one, itself included."""
 
+@dataclass(frozen=True)
+class Beyond:
+    """The objects that a commit has and its parent has not, the commit itself included."""
+
+    parent: str
+    objects: frozenset[str]
+
+
+_KNOWN: dict[tuple[Path, str], Beyond] = {}
 _LOCK = threading.Lock()
 
 
 def note_beyond(repo: PrivateGit, commit: str, parent: str, objects: Iterable[str]) -> None:
-    """Remember what a commit that was just made has beyond its only parent, itself left out."""
+    """Remember what a commit has beyond its only parent; `objects` without the commit itself."""
     with _LOCK:
-        _remember(repo, commit, parent, frozenset((*objects, commit)))
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[repo.path, commit] = Beyond(parent, frozenset((*objects, commit)))
 
 
-def objects_beyond(repo: PrivateGit, commit: str, head: str) -> frozenset[str]:
-    """All objects that are needed for `commit` where `head` with its history is there; perhaps some more
-    that are part of `commit`, never one that is not."""
-    found: set[str] = set()
-    with _LOCK:
-        at = commit
-        while at != head:
-            if (repo.path, at) not in _KNOWN:
-                listed = repo.run(["rev-list", "--objects", "--no-object-names", at, f"^{head}"]).stdout
-                _remember(repo, at, head, frozenset(listed.decode().split()))
-            at, objects = _KNOWN[repo.path, at]
-            found |= objects
-    return frozenset(found)
-
-
-def _remember(repo: PrivateGit, commit: str, parent: str, objects: frozenset[str]) -> None:
-    if len(_KNOWN) >= MOST_KNOWN:
-        _KNOWN.clear()
-    _KNOWN[repo.path, commit] = parent, objects
+def beyond_parent(repo: PrivateGit, commit: str) -> Beyond | None:
+    """What was remembered of a commit, None when nothing was."""
+    return _KNOWN.get((repo.path, commit))

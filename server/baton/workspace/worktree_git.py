@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
-from baton.workspace.beyond import objects_beyond
+from baton.workspace.beyond import beyond_parent
 from baton.workspace.store import PrivateGit
 from baton.workspace.worktree import Worktree, remove_tree
 
 NAME = "git"
 """Its name in the worktree's slot; the worktree's `.git` file leads there."""
 
-MOST_COPIED = 100
-"""Objects that are copied one by one; beyond that git packs them faster."""
+MOST_COPIED = 12
+"""Objects that are copied one by one; more are packed."""
+
+MOST_REMEMBERED = 1024 * 1024
+"""Bytes of a pack that is remembered, to be written again for the next worktree."""
+
+MOST_PACKS = 8
+
+_PACKS: dict[tuple[Path, str, str], dict[str, bytes]] = {}
+"""By repository, commit and the commit it is built on: the files of a pack."""
+
+_PACKING = threading.Lock()
 
 _CONFIG = """\
 [core]
@@ -61,25 +72,48 @@ def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None
     (folder / "HEAD").write_text(f"{commit}\n")
     borrowed = os.fsencode(site.common_dir / "objects")
     (folder / "objects" / "info" / "alternates").write_bytes(_quoted(borrowed) + b"\n")
-    if not _copy_singly(repo, folder / "objects", commit, head):
-        wanted = f"{commit}\n^{head}\n".encode()
-        target = str(folder / "objects" / "pack" / "pack")
-        repo.run(["pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", target], input=wanted)
+    _fill(repo, folder / "objects", commit, head)
     shutil.copyfile(worktree.index, folder / "index")
     return folder
 
 
-def _copy_singly(repo: PrivateGit, objects: Path, commit: str, head: str) -> bool:
-    """Copy the objects as they lie in the store; False when they are too many or some lie there in a pack."""
-    wanted = objects_beyond(repo, commit, head)
-    files = [repo.loose(oid) for oid in wanted] if len(wanted) <= MOST_COPIED else [None]
-    for file in files:
-        if file is None:
-            return False
-        target = objects / file.parent.name
-        target.mkdir(exist_ok=True)
-        shutil.copyfile(file, target / file.name)
-    return True
+def _fill(repo: PrivateGit, objects: Path, commit: str, head: str) -> None:
+    """Put in what `commit` has beyond `head`.
+
+    What a worker has just made lies singly in the store and is copied from there. What all workers of a run
+    start from is packed once.
+    """
+    singly: list[Path] = []
+    while commit != head and (last := beyond_parent(repo, commit)) is not None:
+        files = [repo.loose(oid) for oid in last.objects]
+        found = [file for file in files if file is not None]
+        if len(found) < len(files) or len(singly) + len(found) > MOST_COPIED:
+            break
+        singly += found
+        commit = last.parent
+    for file in singly:
+        (objects / file.parent.name).mkdir(exist_ok=True)
+        shutil.copyfile(file, objects / file.parent.name / file.name)
+    if commit != head:
+        _pack(repo, objects / "pack", commit, head)
+
+
+def _pack(repo: PrivateGit, folder: Path, commit: str, head: str) -> None:
+    key = (repo.path, commit, head)
+    with _PACKING:
+        known = _PACKS.get(key)
+        if known is None:
+            wanted = f"{commit}\n^{head}\n".encode()
+            options = ["-q", "--revs", "--no-reuse-delta", "--window=0"]
+            repo.run(["pack-objects", *options, str(folder / "pack")], input=wanted)
+            made = list(folder.iterdir())
+            if sum(file.stat().st_size for file in made) <= MOST_REMEMBERED:
+                if len(_PACKS) >= MOST_PACKS:
+                    del _PACKS[next(iter(_PACKS))]
+                _PACKS[key] = {file.name: file.read_bytes() for file in made}
+            return
+    for name, content in known.items():
+        (folder / name).write_bytes(content)
 
 
 def _quoted(path: bytes) -> bytes:
