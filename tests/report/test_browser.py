@@ -21,6 +21,7 @@ from report.conftest import Recorded
 from report.story import HOSTILE
 from report.test_dashboard import add_run
 from report.test_other_pages import add_consultation, add_pool, add_review
+from report.test_workflow_pages import add_workflow
 
 pytestmark = [pytest.mark.codex, pytest.mark.long]
 
@@ -37,6 +38,7 @@ LOOKS = [(size, scheme) for size in (DESKTOP, PHONE) for scheme in ("light", "da
 def served(recorded: Recorded) -> Iterator[Served]:
     add_pool(recorded.house)
     add_review(recorded.house)
+    add_workflow(recorded.house)
     add_consultation(recorded.house)
     with serving(recorded.sim.env) as dashboard:
         yield dashboard
@@ -72,6 +74,8 @@ def pages(recorded: Recorded) -> dict[str, str]:
         "consultation": "/consultations/c1",
         "reviews": "/reviews",
         "review": "/reviews/v1",
+        "workflows": "/workflows",
+        "workflow": "/workflows/w1",
         "hostile-run": hostile,
         "hostile-events": f"{hostile}/events",
     }

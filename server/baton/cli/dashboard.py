@@ -15,7 +15,7 @@ from baton.engine.house import House
 )
 @click.option("--no-open", is_flag=True, help="Only print the link.")
 def dashboard(port: int, no_open: bool) -> None:
-    """Runs, pools, consultations and reviews as pages in a browser, live, for this machine and user alone.
+    """Runs, pools, consultations, reviews and workflows as pages in a browser, live, for this user alone.
 
     It listens on 127.0.0.1. The printed link opens it once and becomes a cookie; the next link is printed
     when it has been used. The pages only show: nothing can be changed or started there.

@@ -39,9 +39,10 @@ class Workflows(Part):
             raise NotFound(f"{what} {beginning[:40]!r}; {_LISTED}")
         return rows[0]
 
-    def workflows(self, limit: int = 20) -> list[WorkflowRecord]:
+    def workflows(self, limit: int = 20, offset: int = 0) -> list[WorkflowRecord]:
         """The newest first; -1 for all."""
-        return self._many(WORKFLOWS, "1", [limit], "created_at DESC, workflow_id LIMIT ?")
+        order = "created_at DESC, workflow_id LIMIT ? OFFSET ?"
+        return self._many(WORKFLOWS, "1", [limit, offset], order)
 
     def move_workflow(
         self, workflow_id: str, expect: WorkflowState | None = None, **fields: object

@@ -15,13 +15,13 @@ _TONES = {
         "confirmed",
         "succeeded",
         "answered",
-        *("finalised", "fixed"),
+        *("finalised", "fixed", "completed"),
     ),
     ACTIVE: ("running", "working", "verifying", "integrating", "asking"),
     WARN: (
         *("held", "unverified", "no_change", "blocked", "BLOCKED", "interrupted", "skipped", "conflict"),
         *("detected", "missing", "not_on_tree", "moved", "stopped", "partly"),
-        *("awaiting_synthesis", "important", "accepted_risk"),
+        *("awaiting_synthesis", "important", "accepted_risk", "needs_attention"),
     ),
     BAD: ("failed", "FAILED", "timed_out", "limit", "refused", "not_found", "critical"),
 }

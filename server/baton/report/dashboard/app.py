@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from baton.contract.errors import BatonError, InvalidInput, NotFound
 from baton.engine.house import House
-from baton.report.dashboard import consult_pages, pool_pages, review_pages, run_pages
+from baton.report.dashboard import consult_pages, pool_pages, review_pages, run_pages, workflow_pages
 from baton.report.dashboard.guard import ENTER, Guard
 from baton.report.dashboard.keys import Keys
 from baton.report.dashboard.live import (
@@ -28,6 +28,7 @@ from baton.report.dashboard.live import (
     reviews_mark,
     run_mark,
     runs_mark,
+    workflows_mark,
 )
 from baton.report.dashboard.query import Query
 from baton.report.templating import prepare, render, source
@@ -55,6 +56,8 @@ PAGES: dict[str, Page] = {
     "/consultations/{consultation_id}": consult_pages.consultation,
     "/reviews": review_pages.reviews,
     "/reviews/{review_id}": review_pages.review,
+    "/workflows": workflow_pages.workflows,
+    "/workflows/{workflow_id}": workflow_pages.workflow,
 }
 
 
@@ -130,6 +133,8 @@ def _live(house: House, stopping: Callable[[], bool]) -> Callable[[Request], Any
             "consultation": lambda: consultations_mark(house, subject),
             "reviews": lambda: reviews_mark(house),
             "review": lambda: reviews_mark(house, subject),
+            "workflows": lambda: workflows_mark(house),
+            "workflow": lambda: workflows_mark(house, subject),
         }
         if topic not in marks:
             raise NotFound(f"there is no news of {topic!r}; there is of {', '.join(marks)}")

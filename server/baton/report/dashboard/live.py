@@ -101,3 +101,13 @@ def reviews_mark(house: House, review_id: str | None = None) -> str:
     )
     found = house.ledger.db.read(f"SELECT count(*) FROM review_findings{where}", values)
     return f"{[tuple(row) for row in (*own, *found)]}"
+
+
+def workflows_mark(house: House, workflow_id: str | None = None) -> str:
+    """Of one workflow, or of the list of them."""
+    where, values = ("", []) if workflow_id is None else (" WHERE workflow_id = ?", [workflow_id])
+    own = house.ledger.db.read(
+        f"SELECT state, count(*), max(updated_at) FROM workflows{where} GROUP BY 1", values
+    )
+    steps = house.ledger.db.read(f"SELECT state, count(*) FROM workflow_steps{where} GROUP BY 1", values)
+    return f"{[tuple(row) for row in (*own, *steps)]}"
