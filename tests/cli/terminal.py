@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -78,8 +79,12 @@ class Terminal:
 
     def status(self) -> int | None:
         """The exit status of the program; None while it runs, or is not yet known to have ended how."""
-        told = self.tmux("display-message", "-p", "-t", "t", "#{pane_dead} #{pane_dead_status}").split()
-        return int(told[1]) if len(told) == 2 else None
+        form = "#{pane_dead} #{pid} #{pane_dead_status}"
+        dead, server, *told = self.tmux("display-message", "-p", "-t", "t", form).split()
+        if dead == "1" and not told:
+            # tmux sometimes misses that its child has ended, and learns of it by the next signal.
+            os.kill(int(server), signal.SIGCHLD)
+        return int(told[0]) if told else None
 
     def cursor_is_shown(self) -> bool:
         """Whether the program, once it has ended, left the cursor visible."""

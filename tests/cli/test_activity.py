@@ -85,6 +85,14 @@ def test_a_run_without_a_process_is_said_to_have_none_and_is_left_as_it_is(
     assert _snapshot(env)["runs"][0]["alive"] is False
     assert "its process is gone" in _piped(env)
     assert ledger.run(RUN).state is RunState.RUNNING
+    # It cannot be taken up, for its workspace is gone; both views say so.
+    listed = subprocess.run(
+        [*BATON[:-1], "runs", "list"], env=env, check=True, capture_output=True, text=True
+    )
+    assert "(not recovered yet: workspace /home/person/project does not exist)" in listed.stdout
+    shown = _piped(env)
+    assert "its process is gone" in shown
+    assert "not recovered yet: workspace /home/person/project does not exist" in shown
 
 
 def test_a_run_with_a_process_is_alive(ledger: Ledger, env: dict[str, str], alive: FileLock) -> None:
@@ -165,7 +173,7 @@ def test_the_room_that_one_run_does_not_need_is_the_others(
     start(ledger, OTHER, "one")
     add_run(ledger, RUN, [f"task-{number:02d}" for number in range(60)])
     with Terminal(test_root, [*BATON, "--watch"], env, columns=200, rows=50) as terminal:
-        shown = terminal.until(lambda screen: "more task" in screen and OTHER in screen)
+        shown = terminal.until(lambda screen: "more task" in screen and "\n  one " in screen)
         # The title, the big run, and three lines of the small one: all rows are used.
         assert [row for row in shown if row == ""] == []
         assert shown[-1].lstrip().startswith("one ")

@@ -38,6 +38,19 @@ def test_the_variable_names_the_level(level: str | None, said: list[str]) -> Non
     assert _said(level) == said
 
 
+def test_what_others_wrote_does_nothing_to_a_terminal() -> None:
+    script = SCRIPT.partition("for level")[0] + (
+        "try:\n    raise ValueError('\\x1b[2J\\udcff')\n"
+        "except ValueError:\n    logging.getLogger('baton').exception('at %s', '\\u202e\\x1b]0;x\\x07')\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", script], env=env, check=True, capture_output=True)
+    lines = done.stderr.decode().splitlines()
+    assert lines[0] == "ERROR at \\u202e\\x1b]0;x\\x07"
+    assert lines[-1] == "ValueError: \\x1b[2J\\xff"
+    assert all(line.isprintable() for line in lines)
+
+
 def test_a_name_that_is_no_level_is_one_line_and_no_failure() -> None:
     first, *rest = _said("verbose")
     assert (

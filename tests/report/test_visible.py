@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
+from baton.contract.visible import visible
 from baton.report.marked import marked, marked_words
 from baton.report.templating import environment
-from baton.report.visible import visible
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def _build(run: RunNow, now: float, width: int | None) -> _Built:
     head = [_head(run)]
     if not run.at_rest and not run.alive:
         head.append(Text(f"  {_GONE}", style="yellow"))
-    elif run.line.note:
+    if run.line.note:
         head.append(Text(f"  {one_line(run.line.note)}", style="yellow"))
     wide = width is None or width >= WIDE
     columns = max((cell_len(one_line(task.line.task_id)) for task in run.tasks), default=0)

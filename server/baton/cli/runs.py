@@ -103,6 +103,8 @@ def list_runs(
         named = ", ".join(one_line(f"{one.task_id} {one.verdict or one.state}") for one in tasks[:MAX_NAMED])
         more = f" and {len(tasks) - MAX_NAMED} more" if len(tasks) > MAX_NAMED else ""
         place = one_line(run.workspace)
+        if run.note and not RunState(run.state).at_rest:
+            place += f"  ({one_line(run.note)})"
         click.echo(f"{run.run_id}  {when(run.created_at)}  {run.state:<11}  {named}{more}  {place}")
 
 

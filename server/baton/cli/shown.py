@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from baton.report.visible import LINES, one_line, visible
+from baton.contract.visible import LINES, one_line, visible
 
 __all__ = ["echo_json", "many_lines", "one_line"]
 

@@ -7,9 +7,18 @@ import os
 import sys
 from collections.abc import Mapping
 
+from baton.contract.visible import LINES, visible
+
 VARIABLE = "BATON_LOG"
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+class _Harmless(logging.Formatter):
+    """What cannot be printed becomes a visible escape: messages quote what others wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record), LINES)
 
 
 def set_up_logging(default: str, form: str, env: Mapping[str, str] | None = None) -> None:
@@ -20,7 +29,9 @@ def set_up_logging(default: str, form: str, env: Mapping[str, str] | None = None
     """
     named = (os.environ if env is None else env).get(VARIABLE, "").strip().lower()
     level = named if named in LEVELS else default
-    logging.basicConfig(level=level.upper(), format=form)
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Harmless(form))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     if named and named not in LEVELS:
         sys.stderr.write(
             f"{VARIABLE} is {named!r}, which is none of {', '.join(LEVELS)}; {default} is used\n"

@@ -6,7 +6,7 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-from baton.report.visible import LINES, escaped
+from baton.contract.visible import LINES, escaped
 
 
 def marked(text: str, stays: str = LINES) -> Markup:

@@ -8,10 +8,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from baton.contract.visible import LINES, visible
 from baton.report import amounts
 from baton.report.marked import marked, marked_words
 from baton.report.tones import spoken, tone
-from baton.report.visible import LINES, visible
 
 
 def render(name: str, **context: Any) -> str:

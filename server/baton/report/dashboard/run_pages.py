@@ -7,6 +7,7 @@ from typing import Any
 
 from baton.contract.errors import InvalidInput, NotFound
 from baton.contract.states import RunState, Verdict
+from baton.contract.visible import one_line
 from baton.engine.house import House
 from baton.engine.tell import tell
 from baton.ledger.overview import RunFilter
@@ -18,7 +19,6 @@ from baton.report.links import DashboardLinks
 from baton.report.page import read_report, render_report, supervisors_shown, task_reader
 from baton.report.run_shown import run_head, run_heads, show_run
 from baton.report.timelines import Timelines
-from baton.report.visible import one_line
 
 RUNS, TASKS, EVENTS = 40, 40, 200
 """Entries of a page."""
