@@ -204,6 +204,22 @@ def test_a_moved_project_goes_on_with_its_pool(sim: Sim, desk: Terminal) -> None
     assert "0 jobs to run, 1 is done already" in desk.pool("run", "jobs.jsonl", cwd=moved)
 
 
+def test_a_job_file_that_was_moved_is_missed_by_retry_and_found_again_by_run(
+    sim: Sim, desk: Terminal
+) -> None:
+    sim.model.on(marked(desk, "a"), say(" "))
+    file = desk.write_rows(job(desk, "a"))
+    pool_id = desk.json("run", "jobs.jsonl", "--retries", "0", status=1)["poolId"]
+    file.rename(desk.folder / "moved.jsonl")
+    out = desk.pool("retry", pool_id, status=2)
+    assert f"{file}, the job file of pool {pool_id}, is gone; when it was moved, give `baton pool run`" in out
+    assert len(out.splitlines()) == 1
+    assert desk.json("run", "moved.jsonl", "--retries", "0", status=1)["poolId"] == pool_id
+    again = desk.json("retry", pool_id, status=1)
+    assert again["jobsFile"] == str(desk.folder / "moved.jsonl")
+    assert len(desk.json("show", "a", "--pool", pool_id)["attempts"]) == 3
+
+
 def test_a_pool_runs_from_any_folder_and_is_found_by_its_file(sim: Sim, desk: Terminal) -> None:
     other = sim.root / f"other{desk.folder.name}"
     other.mkdir()

@@ -75,6 +75,11 @@ def retry(ctx: click.Context, pool: str, job_ids: tuple[str, ...], as_json: bool
     """
     with House.open() as house:
         record = find_pool(house, pool)
+        if not os.path.lexists(record.jobs_file):
+            raise InvalidInput(
+                f"{record.jobs_file}, the job file of pool {record.pool_id}, is gone; when it was moved, give"
+                " `baton pool run` its new place first"
+            )
         recorded = record.settings.get("flags")
         flags = recorded_flags(recorded) if isinstance(recorded, dict) else Flags()
         launch = prepare(house, Path(record.jobs_file), flags)
