@@ -75,9 +75,8 @@ class Ground:
 
     def dirty(self) -> list[str]:
         """Paths that differ from HEAD or are untracked."""
-        listed = self.repo.git.theirs(
-            ["status", "--porcelain=v1", "-z", "--no-renames"], cwd=self.site.root
-        ).stdout
+        asked = [*self._inert(), "status", "--porcelain=v1", "-z", "--no-renames"]
+        listed = self.repo.git.theirs(asked, cwd=self.site.root).stdout
         return [show_path(line[3:]) for line in listed.split(b"\0") if line]
 
     def head(self) -> str | None:
@@ -130,11 +129,40 @@ class Ground:
 
         It does when taking the change back applies to it: other changes beside it do not matter.
         """
-        done = self._apply(commit, self.repo.diff(base, result, binary=True), "--reverse", "--check")
+        patch = self.repo.diff(base, result, binary=True)
+        # The last option lets lines be added before and after a change at the ends of a file.
+        done = self._apply(commit, patch, "--reverse", "--check", "--unidiff-zero")
         if isinstance(done, Output) and done.exit_code == 0:
             return None
         changed = ", ".join(show_path(path) for path in self.changed(base, result)[:SHOWN])
         return f"it does not hold the change in {changed}"
+
+    def committed(self, commit: str, base: str, result: str, now: str) -> str | None:
+        """Why a commit of the person's does not hold the change; None when it does.
+
+        Where git converts files (line endings, LFS), a commit differs from what is on disk. Then the files on
+        disk must hold the change and be, as git sees them, those of the commit.
+        """
+        missing = self.holds(commit, base, result)
+        if missing is None or self.holds(now, base, result) is not None:
+            return missing
+        paths = [self.site.prefix + path for path in self.changed(base, result)]
+        same = [*self._inert(), "diff", "--quiet", "--no-ext-diff", "--no-textconv", commit, "--", *paths]
+        compared = self.repo.git.theirs(same, cwd=self.site.root, ok=(0, 1, 128))
+        return None if compared.exit_code == 0 else missing
+
+    def _inert(self) -> list[str]:
+        """Options with which git starts none of the filters that a configuration names."""
+        listed = self.repo.git.theirs(
+            ["config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"],
+            cwd=self.site.root,
+            ok=(0, 1),
+        ).stdout.decode("utf-8", "surrogateescape")
+        options: list[str] = []
+        for name in filter(None, listed.split("\0")):
+            value = "false" if name.endswith(".required") else ""
+            options += ["-c", f"{name}={value}"]
+        return options
 
     def commit_given(self, named: str, since: str | None) -> str:
         """The full id of a commit of the person's that was not there at `since`.

@@ -74,10 +74,10 @@ def applied_by_host(doors: Doors, job: Job, commit: str | None) -> Outcome:
         )
     ground = ground_of(doors.house, job.workflow)
     found = ground.commit_given(commit, _head_before(job, made))
-    missing = ground.holds(found, made.base, made.result)
+    now = ground.snapshot(f"applied-{made.number}")
+    missing = ground.committed(found, made.base, made.result, now.commit)
     if missing is not None:
         raise InvalidInput(f"commit: {found[:12]}: {missing}; apply the change, or reject it with a reason")
-    now = ground.snapshot(f"applied-{made.number}")
     missing = ground.holds(now.commit, made.base, made.result)
     if missing is not None:
         raise InvalidInput(f"commit: {found[:12]} holds the change, but the files do not: {missing}")
@@ -138,7 +138,7 @@ def made_by_host(doors: Doors, job: Job, commit: str | None) -> Outcome:
     if commit is not None:
         earlier = [one.commit for one in job.steps if one.commit is not None]
         found = ground.commit_given(commit, earlier[-1] if earlier else job.workflow.base_head)
-        missing = ground.holds(found, before, now.commit)
+        missing = ground.committed(found, before, now.commit, now.commit)
         if missing is not None:
             raise InvalidInput(f"commit: {found[:12]}: {missing}")
         fields["commit"] = found
