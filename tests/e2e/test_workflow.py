@@ -395,8 +395,22 @@ def test_tests_that_are_killed_run_again(desk: Desk) -> None:
     assert desk.call("next")["state"] == "review", desk.told
     (done,) = desk.steps("test")
     assert done.report is not None and done.report.outcome.value == "passed"
+    until_gone(desk.id)
+
+
+def test_cancelling_ends_tests_that_run(desk: Desk) -> None:
+    desk.start({"test": "baton"}, tests=["python3 -c 'import threading; threading.Event().wait()'"])
+    desk.call("record", step="plan", text="Turn the sign.")
+    desk.call("record", step="brief", text="In calc.py.")
+    desk.project.write("calc.py", RIGHT)
+    assert desk.call("record", step="implement", waitSeconds=0)["working"]["step"] == "test"
+    assert desk.call("cancel")["state"] == "cancelled"
+    until_gone(desk.id)
+
+
+def until_gone(marker: str) -> None:
     end = time.monotonic() + 60.0
-    while processes_with_marker("BATON_RUN", desk.id):
+    while processes_with_marker("BATON_RUN", marker):
         assert time.monotonic() < end, "something is left of it"
 
 

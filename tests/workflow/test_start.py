@@ -130,6 +130,7 @@ def test_without_a_name_a_step_goes_to_the_best_score(desk: Desk) -> None:
         ({"bindings": {**BINDINGS, "apply": "baton"}}, "a patch is applied by the host"),
         ({"bindings": {**BINDINGS, "test": "baton"}}, "name them in tests"),
         ({"bindings": {**BINDINGS, "plan": "ask:nobody"}}, "nobody"),
+        ({"bindings": {"review": "ask:codex,opencode,claude,copilot"}}, "review.max_reviewers"),
         ({"tests": ["a && b"]}, "&&"),
         ({"allowedFiles": ["../up"]}, "../up"),
         ({"workspace": "relative"}, "absolute"),

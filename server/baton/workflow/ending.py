@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,3 +93,5 @@ def _forget(house: House, job: Job) -> None:
             delete(house, step.consultation_id)
     house.ledger.forget_workflow(job.id)
     (house.state.root / "logs" / f"{job.id}.log").unlink(missing_ok=True)
+    for left in house.state.scratch.glob(f"{job.id}-*"):
+        shutil.rmtree(left, ignore_errors=True)

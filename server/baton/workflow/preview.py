@@ -215,7 +215,7 @@ async def _isolated(
     payload, masked = _payload(doors, job, call, due)
     payload |= await blocking(_file_texts, doors, job, call)
     task = Task(
-        objective=f"{question(due, Executor.ISOLATED)}\n\nThe goal: {job.workflow.goal}",
+        objective=question(due, Executor.ISOLATED),
         allowed_files=job.terms.allowed_files,
         role=who.role,
         context_capsule=ContextCapsule(relevant_context=[payload_text(payload)]),

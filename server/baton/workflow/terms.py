@@ -194,6 +194,12 @@ class Resolver:
     async def _agents(self, step: Step, binding: Binding, bound: Mapping[Step, Bound]) -> Bound:
         consult: ConsultRules = self._policy.consult
         barred = self.barred(bound) if step is Step.REVIEW else []
+        most = self._policy.review.max_reviewers
+        if step is Step.REVIEW and len(binding.names) > most:
+            raise InvalidInput(
+                f"bindings.review: {len(binding.names)} reviewers are named, and the policy allows {most}"
+                " (review.max_reviewers)"
+            )
         wanted = Wanted(
             CAPABILITIES[step].value,
             tuple(binding.names),

@@ -45,6 +45,9 @@ from baton.workflow.history import Job
 from baton.workflow.machine import Event, after_tests
 from baton.workflow.outcome import Outcome
 
+LOOK_SECONDS = 0.5
+"""How often a running test is held against the workflow, which may have been cancelled."""
+
 MOST_OUTPUT = 256 * 1024
 """Bytes of the output of all tests that are kept with the step; the end of it."""
 
@@ -152,10 +155,15 @@ async def _test(house: House, job: Job, number: int) -> None:
     step = house.ledger.workflow_step(job.id, number)
     if step.state is not StepState.RUNNING or step.report is not None:
         return
-    try:
-        results = await _results(house, job, step)
-    except BatonError as error:
-        house.ledger.change_workflow_step(job.id, number, StepState.RUNNING, detail=error.message)
+    results: list[CheckResult] | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_until_dropped, house, step, tasks.cancel_scope)
+        try:
+            results = await _results(house, job, step)
+        except BatonError as error:
+            house.ledger.change_workflow_step(job.id, number, StepState.RUNNING, detail=error.message)
+        tasks.cancel_scope.cancel()
+    if results is None:
         return
     runs = [_run(result) for result in results]
     report = TestReport(
@@ -169,6 +177,13 @@ async def _test(house: House, job: Job, number: int) -> None:
     house.ledger.change_workflow_step(
         job.id, number, StepState.RUNNING, report=report, output=output[-MOST_OUTPUT:]
     )
+
+
+async def _until_dropped(house: House, step: WorkflowStepRecord, work: anyio.CancelScope) -> None:
+    """End the tests when nobody wants to know any more."""
+    while house.ledger.workflow_step(step.workflow_id, step.number).state is StepState.RUNNING:
+        await anyio.sleep(LOOK_SECONDS)
+    work.cancel()
 
 
 async def _results(house: House, job: Job, step: WorkflowStepRecord) -> list[CheckResult]:

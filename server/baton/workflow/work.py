@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton.consult.content import Content
+from baton.consult.plan import TITLE
 from baton.contract.calls import WaitCall
 from baton.contract.consult import ConsultationState, ConsultCall, TurnState
 from baton.contract.errors import BatonError, NotFound, WrongState
@@ -52,7 +53,8 @@ async def begin(doors: Doors, job: Job, step: WorkflowStepRecord) -> None:
     plan, sent = await planned(doors, asking, who)
     if approval_of({"step": step.step.value, "call": step.request["call"], "sent": sent}) != step.approval:
         raise WrongState("what would be sent has changed since it was shown; nothing was sent; see it again")
-    part = {"kind": KIND, "parent": label_of(step)}
+    title = " ".join(f"{step.step.value}: {job.workflow.goal}".split())[:TITLE]
+    part = {"kind": KIND, "parent": label_of(step), "title": title}
     plan = replace(plan, consultation=plan.consultation.model_copy(update=part))
     started = {"consultation_id": plan.consultation.consultation_id}
     await blocking(doors.consulting.begin, plan, lambda: _spend(doors, step, **started))
