@@ -147,7 +147,8 @@ class Ground:
         if missing is None or self.holds(now, base, result) is not None:
             return missing
         paths = [self.site.prefix + path for path in self.changed(base, result)]
-        same = [*self._inert(), "diff", "--quiet", "--no-ext-diff", "--no-textconv", commit, "--", *paths]
+        same: list[str | bytes] = [*self._inert(), "diff", "--quiet", "--no-ext-diff", "--no-textconv"]
+        same += [commit, "--", *paths]
         compared = self.repo.git.theirs(same, cwd=self.site.root, ok=(0, 1, 128))
         return None if compared.exit_code == 0 else missing
 
