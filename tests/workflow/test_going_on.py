@@ -129,3 +129,15 @@ def test_the_same_in_a_terminal(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> 
     changed = baton("replan", name, "--to", "plan", "--yes")
     assert changed.exit_code == 0 and desk.house.ledger.workflow(name).state.value == "plan"
     assert "cancelled" in baton("cancel", name).output
+
+
+def test_an_answer_is_short_and_what_to_do_is_never_cut(desk: Desk) -> None:
+    desk.script.says("codex", said("word " * 20_000), {"failure": "crash"})
+    told = desk.start(goal="Right sums. " * 400)
+    told = desk.call("next", confirm=told["confirm"])
+    told = desk.call("record", step="brief", text="In calc.py. " * 5_000)
+    shown = desk.call("status")
+    for answer in (told, shown):
+        assert len(json.dumps(answer)) < 3_000, answer
+    assert told["next"].endswith(f"confirm={told['confirm']}")
+    assert len(desk.call("status", what="product", step="plan", limit=30_000)["text"]) > 20_000

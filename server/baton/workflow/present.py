@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.contract.review import ReviewState
 from baton.contract.workflow import Executor, Step, StepState
-from baton.engine.shorten import SHORTENED, fit
+from baton.engine.shorten import SHORTENED, fit, size
 from baton.ledger.workflow_records import WorkflowStepRecord
 from baton.review.present import finding_shown
 from baton.workflow.doors import Doors
@@ -50,10 +50,12 @@ def present(doors: Doors, job: Job, since: int, due: dict[str, Any] | None) -> d
         shown["next"] = needs(doors, job)
     if workflow.state.step is Step.SYNTHESISE and running is None:
         shown |= _findings(doors, job)
-    cut = fit(shown, MAX_RESULT)
+    # What to do is never cut: it may hold a command.
+    following = shown.pop("next")
+    cut = fit(shown, MAX_RESULT - size(following))
     if SHORTENED in cut:
         cut[SHORTENED] = "long parts are cut; status what=product, patch, output or steps has the rest"
-    return cut
+    return {**cut, "next": following}
 
 
 _TOLD = (StepState.DONE, StepState.FAILED)

@@ -26,6 +26,7 @@ from baton.workflow.review_preview import review_preview
 from baton.workflow.terms import Bound
 
 MOST_TAIL = 4_000
+MOST_PLACES = 10
 
 
 async def preview(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any]:
@@ -197,7 +198,8 @@ def _warnings(
     secrets, suspects = ([one.place for one in found] for found in (seen.secrets, seen.suspects))
     for name, places in (("secrets", secrets), ("suspects", suspects), ("masked", masked)):
         if places:
-            shown[name] = [*places[:10]]
+            more = [f"and {len(places) - MOST_PLACES} more"] if len(places) > MOST_PLACES else []
+            shown[name] = [*places[:MOST_PLACES], *more]
     most = job.terms.max_cost
     if most and cost is not None and used(doors.house, job).cost + cost >= most:
         shown["ceilingWarning"] = f"this may reach the {most:.2f} US dollars of the workflow"
