@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import resource
+import shutil
 import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import anyio
@@ -27,6 +29,9 @@ from _report import parser, report
 from task import Bench, bench
 
 from baton.codex.appserver import AppServer
+from baton.codex.binary import find_codex
+from baton.codex.home import WorkerHome
+from baton.codex.sandbox import Fence, sandboxed_argv
 from baton.codex.settings import ThreadSettings
 from baton.codex.thread import start_thread
 from baton.codex.turn import Deadlines, TurnStatus
@@ -35,9 +40,11 @@ from baton.contract.claim import claim_schema
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, Task
 from baton.engine.house import House
+from baton.engine.machine import Machine
 from baton.engine.service import Service
+from baton.engine.spare import WAIT_OPTION
 from baton.process.environment import RUN_MARKER
-from baton.process.tree import processes_with_marker
+from baton.process.tree import become_subreaper, processes_with_marker, reap
 from baton.simulate import workers
 from baton.simulate.home import DEFAULT_MODEL
 from baton.simulate.model_server import ScriptedModel
@@ -51,6 +58,8 @@ BATCHES = (1, 4, 12, 48)
 CONCURRENCY = 4
 CROWD = 16
 DEADLINE = 120.0
+SETTLE = 0.7
+"""Seconds over which a spare runner at rest uses nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +83,23 @@ class _Open:
 
 @dataclass
 class Round:
-    """Seconds of one batch and of its floors."""
+    """Seconds of one batch, of its floors and of its checks alone; `cpu_` in processor time."""
 
     batch: float
     turns: float
     worktrees: float
+    checks: float
+    cpu_batch: float
+    cpu_turns: float
+    cpu_checks: float
 
     def over(self, count: int) -> float:
         """Milliseconds of a task over its worker."""
         return (self.batch - self.turns) / count * 1000
+
+    def cpu_over(self, count: int) -> float:
+        """Milliseconds of processor time of a task over its worker."""
+        return (self.cpu_batch - self.cpu_turns) / count * 1000
 
     def ratio(self, count: int) -> float:
         return self.over(count) / (self.worktrees / count * 1000)
@@ -115,10 +132,17 @@ async def batch(service: Service, project: Path, count: int) -> float:
     return seconds
 
 
+def floor_worktree(made: Bench) -> Path:
+    """A worktree of the project for the floor's turns: a worker by itself would be in a repository too."""
+    folder = made.root / "floor-turns"
+    if not folder.exists():
+        made.run("git", "worktree", "add", "--quiet", "--detach", str(folder), "HEAD", cwd=made.project)
+    return folder
+
+
 async def turns(made: Bench, count: int) -> float:
     """Seconds of the same turns in one app-server, without Baton."""
-    worktree = made.root / "floor-turns"
-    worktree.mkdir(exist_ok=True)
+    worktree = floor_worktree(made)
     began = time.perf_counter()
     home = Path(made.env["CODEX_HOME"])
     log = made.root / "floor.log"
@@ -143,6 +167,68 @@ async def turns(made: Bench, count: int) -> float:
     return time.perf_counter() - began
 
 
+async def checks(made: Bench, home: WorkerHome, count: int) -> float:
+    """Seconds of so many checks in Codex's sandbox, without Baton."""
+    folder = floor_worktree(made)
+    binary, slots = find_codex(made.env), anyio.CapacityLimiter(min(CONCURRENCY, count))
+    state = Path(made.env["BATON_STATE"])
+    fence = Fence(writable=(folder, made.root / "floor-scratch"), denied=(state, made.project))
+    fence.writable[1].mkdir(exist_ok=True)
+    true = shutil.which("true")
+    assert true is not None
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(fence.writable[1])}
+    fenced = sandboxed_argv(binary, home, [true], cwd=folder, env=variables, inside={}, fence=fence)
+    began = time.perf_counter()
+
+    async def one() -> None:
+        async with slots:
+            await anyio.run_process(fenced.argv, env=fenced.env, cwd=folder)
+
+    async with anyio.create_task_group() as running:
+        for _ in range(count):
+            running.start_soon(one)
+    return time.perf_counter() - began
+
+
+class Processor:
+    """Processor time of this process and all below it, ended ones and what they left included."""
+
+    def __init__(self) -> None:
+        become_subreaper()
+        self._ahead = 0.0
+
+    def begin(self, *, takes_spare: bool = False) -> None:
+        """From here on; with `takes_spare` without what the spare runner has used so far, its start."""
+        self._began = self._used() + (self._ahead if takes_spare else 0.0)
+
+    async def end(self) -> float:
+        """Seconds since `begin`, once all that was at work has ended but for a spare runner at rest."""
+        idle = -1.0
+        with anyio.fail_after(DEADLINE):
+            while (spare := self._spare()) is None or spare != idle:
+                idle = -1.0 if spare is None else spare
+                await anyio.sleep(SETTLE)
+        used = self._used() - self._began
+        self._ahead = idle
+        return used
+
+    def _spare(self) -> float | None:
+        """What a spare runner has used; None while others are still there."""
+        reap(child.pid for child in psutil.Process().children())
+        total = 0.0
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                if WAIT_OPTION not in child.cmdline():
+                    return None
+                times = child.cpu_times()
+                total += times.user + times.system
+        return total
+
+    def _used(self) -> float:
+        whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, whose))
+
+
 def worktrees(made: Bench, count: int) -> float:
     """Seconds of so many `git worktree add`, one after the other."""
     folders = [made.root / f"floor-{number}" for number in range(count)]
@@ -161,17 +247,27 @@ async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, 
     with bench(files) as (made, model), House.open(made.env) as house:
         model.on(MARKER, worker, workers.report())
         service = Service(house, keeps_spare=True)
+        home = (await Machine.open(house, None)).home
+        processor = Processor()
         for count in batches:
             seen = []
             for _ in range(rounds + 1):
+                processor.begin(takes_spare=True)
                 whole = await batch(service, made.project, count)
+                cpu_whole = await processor.end()
+                processor.begin()
                 floor = await turns(made, count)
-                seen.append(Round(whole, floor, worktrees(made, count)))
+                cpu_floor = await processor.end()
+                processor.begin()
+                alone = await checks(made, home, count)
+                cpu_alone = await processor.end()
+                added = worktrees(made, count)
+                seen.append(Round(whole, floor, added, alone, cpu_whole, cpu_floor, cpu_alone))
             later = Round(
-                *(
-                    statistics.median(getattr(one, name) for one in seen[1:])
-                    for name in ("batch", "turns", "worktrees")
-                )
+                **{
+                    part.name: statistics.median(getattr(one, part.name) for one in seen[1:])
+                    for part in fields(Round)
+                }
             )
             found[count] = (seen[0], later)
         service.close()
@@ -243,7 +339,9 @@ def _told(count: int, first: Round, later: Round) -> str:
     return (
         f"first {first.batch:.2f} s ({first.over(count):.0f} ms a task over the worker);"
         f" later {later.batch:.2f} s, turns alone {later.turns:.2f} s, worktrees {later.worktrees:.2f} s:"
-        f" {later.over(count):.0f} ms a task, {later.ratio(count):.2f} worktrees"
+        f" {later.over(count):.0f} ms a task, {later.ratio(count):.2f} worktrees; processor time"
+        f" {later.cpu_over(count):.0f} ms a task over the worker; a check alone"
+        f" {later.checks / count * 1000:.0f} ms, {later.cpu_checks / count * 1000:.0f} ms of processor time"
     )
 
 
@@ -255,6 +353,8 @@ def main() -> None:
     options = arguments.parse_args()
     per_task: dict[str, dict[str, float]] = {}
     ratios: dict[str, dict[str, float]] = {}
+    processor: dict[str, dict[str, float]] = {}
+    alone: dict[str, dict[str, list[float]]] = {}
     for files in options.files or SIZES:
         found = anyio.run(measure, files, options.tasks or BATCHES, options.rounds)
         for count, (first, later) in found.items():
@@ -263,12 +363,21 @@ def main() -> None:
             str(count): round(later.over(count), 1) for count, (_, later) in found.items()
         }
         ratios[str(files)] = {str(count): round(later.ratio(count), 3) for count, (_, later) in found.items()}
+        processor[str(files)] = {
+            str(count): round(later.cpu_over(count), 1) for count, (_, later) in found.items()
+        }
+        alone[str(files)] = {
+            str(count): [round(spent / count * 1000, 1) for spent in (later.checks, later.cpu_checks)]
+            for count, (_, later) in found.items()
+        }
     ours, theirs = anyio.run(memory)
     print(f"memory of {CROWD} workers: {ours:.0f} MB; of {CROWD} codex exec: {theirs:.0f} MB")
     report(
         {
             "per_task_ms": per_task,
             "warm_ratio": ratios,
+            "cpu_ms_per_task": processor,
+            "check_alone_ms_and_cpu_ms": alone,
             "memory_ratio_16": round(ours / theirs, 3),
         },
         as_json=options.json,
