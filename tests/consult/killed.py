@@ -42,7 +42,7 @@ SESSION_STEPS: dict[str, tuple[Any, str]] = {
     "text": (Content, "put_text"),
     "begin": (Ledger, "begin_consultation"),
     "refer": (Ledger, "refer_to_consult_artifacts"),
-    "start": (ConsultService, "_begin"),
+    "start": (ConsultService, "begin"),
 }
 
 

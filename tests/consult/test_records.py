@@ -14,7 +14,7 @@ from baton.consult.strengths import failure_rate, worth_a_look
 from baton.contract.errors import InvalidInput, NotFound
 from baton.ledger.consultations import Strength
 from baton.process.tree import processes_with_marker
-from baton.tools.consult_extras import completions, prompt_text, resource_id
+from baton.tools.consult_extras import completions, prompt_text, resource
 from baton.tools.services import SessionService
 from consult.conftest import Desk, scripted_question, until
 
@@ -179,7 +179,7 @@ def test_resource_is_the_record_and_ids_and_names_are_completed(desk: Desk, aske
     async def look() -> tuple[dict[str, Any], list[list[str]]]:
         service = SessionService()
         try:
-            found = service.consultation(resource_id(f"baton://consultation/{asked}"))
+            found = resource(f"baton://consultation/{asked}", service, {"consult"})
             begun = [("id", asked[:3]), ("agent", "cl"), ("agent", "copilot"), ("persona", "s"), ("x", "")]
             return found, [completions(argument, value, service) for argument, value in begun]
         finally:
