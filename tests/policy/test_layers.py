@@ -96,6 +96,7 @@ def test_project_narrows_what_the_person_has_set(
         ("[dependencies]\nfolders = ['../up']", "dependencies.folders[0]: must be the name of a folder"),
         ("root = 'adaptive'", 'root: expected a table, got "adaptive"'),
         ("[[roles]]\ntier = 'luna'", "roles: expected a table"),
+        ("[root]\nmode = 'adaptiv'", "got \"adaptiv\"; did you mean 'adaptive'?"),
         ("[root.mode]\nx = 1", "root.mode: expected 'adaptive' or 'control-plane'"),
         ("[tiers.luna]\ndefault_effort = 'ultra'", "tiers.luna.default_effort: expected 'none', 'minimal'"),
         ("[roles.Typist]\ntier = 'luna'", "roles.Typist: expected text of the form"),

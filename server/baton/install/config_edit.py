@@ -17,9 +17,10 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from baton.contract.errors import BatonError, InvalidInput
-from baton.install.config_lines import SERVER, TABLE, line_ends, one_line, remarks, without_lines
+from baton.install.config_lines import SERVER, TABLE, one_line, remarks, without_lines
 from baton.install.config_text import ConfigText, read_text, with_text
 from baton.install.owned import ConfigEntry
+from baton.policy.person import line_ends
 
 _ITEMS_IN_LINE = 6
 

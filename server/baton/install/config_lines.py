@@ -61,13 +61,6 @@ def remarks(text: str, says_ours: bool = False) -> Counter[str]:
     return Counter(token.strip() for token in found if token.startswith("#"))
 
 
-def line_ends(old: str, text: str) -> str:
-    """tomlkit writes what it adds with line feeds; a file of carriage returns stays one."""
-    if "\r\n" in old and not re.search(r"(?<!\r)\n", old):
-        return re.sub(r"(?<!\r)\n", "\r\n", text)
-    return text
-
-
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines with their ends; a string over several lines does not break one."""
     masked = _TOKEN.sub(lambda found: "s" * len(found[0]) if "\n" in found[0] else found[0], text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -78,7 +79,11 @@ def describe(fault: ErrorDetails, siblings: Iterable[str]) -> str:
     text = fault["msg"].removeprefix("Value error, ")
     for before, after in _WORDING:
         text = text.replace(before, after)
-    return f"{where}: {text[:1].lower()}{text[1:]}, got {got}"
+    # Pydantic names what a word may be as quoted text.
+    words = re.findall(r"'([^']*)'", str((fault.get("ctx") or {}).get("expected", "")))
+    hint = nearest(fault["input"], words) if isinstance(fault["input"], str) else None
+    meant = f"; did you mean {hint!r}?" if hint else ""
+    return f"{where}: {text[:1].lower()}{text[1:]}, got {got}{meant}"
 
 
 def shown_key(path: KeyPath) -> str:

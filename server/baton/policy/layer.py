@@ -56,6 +56,12 @@ def read_own_layer(name: LayerName, file: Path) -> Layer | None:
 
     Raises `InvalidInput` for anything that is there and cannot be used.
     """
+    content = read_own_content(file)
+    return None if content is None else own_layer(name, file, content)
+
+
+def read_own_content(file: Path) -> bytes | None:
+    """The bytes of such a file, as `read_own_layer` reads it; None when there is none."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +70,13 @@ def read_own_layer(name: LayerName, file: Path) -> Layer | None:
         return None
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
-    return _layer(Origin(name, file), descriptor, PERSON_LIMIT)
+    return _content(file, descriptor, PERSON_LIMIT)
+
+
+def own_layer(name: LayerName, file: Path, content: bytes) -> Layer:
+    """The layer that such a file is with this content. Raises `InvalidInput`."""
+    _check_size(file, content, PERSON_LIMIT)
+    return Layer(Origin(name, file), _parsed(file, content))
 
 
 def read_project_layer(project: Path, relative: Path = PROJECT_FILE) -> Layer | None:
@@ -88,7 +100,8 @@ def read_project_layer(project: Path, relative: Path = PROJECT_FILE) -> Layer | 
         # Python before 3.13 reports a circle of links as RuntimeError.
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput(f"{file}: cannot be read: {reason}") from None
-    return _layer(Origin(LayerName.PROJECT, file), descriptor, PROJECT_LIMIT)
+    content = _content(file, descriptor, PROJECT_LIMIT)
+    return Layer(Origin(LayerName.PROJECT, file), _parsed(file, content))
 
 
 def _is_there(file: Path) -> bool:
@@ -114,9 +127,8 @@ def _open_below(root: Path, relative: Path) -> int:
         os.close(folder)
 
 
-def _layer(origin: Origin, descriptor: int, limit: int) -> Layer:
-    """Parse what the descriptor leads to, and close it."""
-    file = origin.file
+def _content(file: Path, descriptor: int, limit: int) -> bytes:
+    """What the descriptor leads to; it is closed."""
     try:
         # Before opening it as a stream, which refuses a folder in words of its own.
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -127,9 +139,13 @@ def _layer(origin: Origin, descriptor: int, limit: int) -> Layer:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
     finally:
         os.close(descriptor)
+    _check_size(file, content, limit)
+    return content
+
+
+def _check_size(file: Path, content: bytes, limit: int) -> None:
     if len(content) > limit:
         raise InvalidInput(f"{file}: larger than the {limit // 1024} KiB that such a file may have")
-    return Layer(origin, _parsed(file, content))
 
 
 def _parsed(file: Path, content: bytes) -> dict[str, Any]:

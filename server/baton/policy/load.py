@@ -13,7 +13,15 @@ from pydantic import BaseModel, ValidationError
 from baton.contract.errors import InvalidInput
 from baton.policy.bundle import MARK, bundle_root
 from baton.policy.faults import KeyPath, describe, entries_of, fault_path, refusal, shown_key
-from baton.policy.layer import PERSON_FILE, Layer, LayerName, Origin, read_own_layer, read_project_layer
+from baton.policy.layer import (
+    PERSON_FILE,
+    Layer,
+    LayerName,
+    Origin,
+    own_layer,
+    read_own_layer,
+    read_project_layer,
+)
 from baton.policy.model import Policy, broken_references
 from baton.policy.narrowing import FIXED, Narrowing, shown
 
@@ -53,10 +61,7 @@ def load_policy(codex_home: Path | None, project: Path | None, bundle: Path | No
 
 def load_layers(codex_home: Path | None, project: Path | None, bundle: Path | None = None) -> LayeredPolicy:
     """As `load_policy`, with the origin of every value; `bundle` is the folder that ships the defaults."""
-    shipped_file = (bundle or bundle_root()) / MARK
-    shipped = read_own_layer(LayerName.SHIPPED, shipped_file)
-    if shipped is None:
-        raise InvalidInput(f"{shipped_file}: missing; install Baton again")
+    shipped = _shipped(bundle)
     person = read_own_layer(LayerName.PERSON, codex_home / PERSON_FILE) if codex_home else None
     own = [shipped, person] if person else [shipped]
     trusted = _combine(own)
@@ -71,6 +76,22 @@ def load_layers(codex_home: Path | None, project: Path | None, bundle: Path | No
     return wanted
 
 
+def with_person_content(content: bytes | None, file: Path, bundle: Path | None = None) -> LayeredPolicy:
+    """As `load_layers` without a project, were this the content of the person's file; None: no file."""
+    layers = [_shipped(bundle)]
+    if content is not None:
+        layers.append(own_layer(LayerName.PERSON, file, content))
+    return _combine(layers)
+
+
+def _shipped(bundle: Path | None) -> Layer:
+    file = (bundle or bundle_root()) / MARK
+    shipped = read_own_layer(LayerName.SHIPPED, file)
+    if shipped is None:
+        raise InvalidInput(f"{file}: missing; install Baton again")
+    return shipped
+
+
 def recorded_policy(recorded: Mapping[str, Any], bundle: Path | None = None) -> Policy:
     """The policy that a run was admitted with, as its record has it.
 
@@ -80,9 +101,7 @@ def recorded_policy(recorded: Mapping[str, Any], bundle: Path | None = None) -> 
     try:
         return Policy.model_validate(recorded)
     except ValidationError:
-        file = (bundle or bundle_root()) / MARK
-        shipped = read_own_layer(LayerName.SHIPPED, file)
-        assert shipped is not None, f"{file} is part of every installation"
+        shipped = _shipped(bundle)
         layer = Layer(Origin(LayerName.RECORDED, Path("the record of the run")), dict(recorded))
         return _combine([shipped, layer]).policy
 
