@@ -134,9 +134,9 @@ class Served:
 
 
 @contextmanager
-def serving(env: Mapping[str, str]) -> Iterator[Served]:
+def serving(env: Mapping[str, str], *flags: str) -> Iterator[Served]:
     """The command as a person types it; it must end well when it is interrupted."""
-    command = [sys.executable, "-m", "baton.cli.main", "dashboard", "--no-open"]
+    command = [sys.executable, "-m", "baton.cli.main", "dashboard", "--no-open", *flags]
     path = os.pathsep.join(entry for entry in sys.path if entry)
     process = subprocess.Popen(
         command, env={**env, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True

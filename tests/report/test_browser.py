@@ -15,6 +15,8 @@ from selenium.webdriver.common.keys import Keys
 from baton.contract.states import RunState, TaskState
 from baton.engine.house import House
 from baton.ledger.records import NewEvent
+from baton.policy.layer import PERSON_FILE
+from baton.policy.load import load_policy
 from baton.report.page import read_report, render_report
 from report.browser import DESKTOP, PHONE, Browser, Served, a_browser, serving
 from report.conftest import Recorded
@@ -241,6 +243,44 @@ def test_another_site_gets_nothing_through_the_browser(
             thread.join()
     assert (fetched, framed) == ("refused", "refused")
     browser.complaints()  # it complains of the other site, rightly
+
+
+def test_an_agent_is_edited_where_that_is_switched_on(recorded: Recorded, browser: Browser) -> None:
+    file = recorded.house.codex_home / PERSON_FILE
+    before = file.read_bytes() if file.exists() else None
+    with serving(recorded.sim.env, "--edit") as editing:
+        try:
+            browser.enter(editing)
+            browser.driver.find_element(By.LINK_TEXT, "Agents").click()
+            browser.until(lambda: browser.driver.title.startswith("Agents"), "the page of the agents")
+            for size, scheme in LOOKS:
+                browser.show(size, scheme)
+                browser.picture(f"agents-{size[0]}-{scheme}")
+                assert browser.run("return document.documentElement.scrollWidth") <= size[0]
+                assert browser.run(STICKS_OUT) == []
+            browser.show(DESKTOP)
+            assert not browser.complaints()
+
+            def save(field: str, text: str) -> None:
+                typed = browser.driver.find_element(By.ID, f"field-claude-{field}")
+                typed.clear()
+                typed.send_keys(text + Keys.ENTER)
+
+            save("priority", "first")
+            browser.until(lambda: "expected a whole number" in browser.text, "the fault")
+            fault = browser.driver.find_element(By.ID, "field-claude-priority-fault").text
+            assert fault == 'expected a whole number, got "first"'
+            assert (file.read_bytes() if file.exists() else None) == before
+            browser.picture("agents-fault-1280-light")
+            browser.complaints()  # it tells of the status 400
+            save("priority", "7")
+            browser.until(lambda: "claude is saved." in browser.text, "that it is saved")
+            assert load_policy(recorded.house.codex_home, None).consult.agents["claude"].priority == 7
+            assert not browser.complaints()
+        finally:
+            file.unlink(missing_ok=True)
+            if before is not None:
+                file.write_bytes(before)
 
 
 def test_a_page_says_when_its_dashboard_has_ended(recorded: Recorded, browser: Browser) -> None:

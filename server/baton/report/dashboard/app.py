@@ -6,20 +6,29 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from baton.contract.errors import BatonError, InvalidInput, NotFound
 from baton.engine.house import House
-from baton.report.dashboard import consult_pages, pool_pages, review_pages, run_pages, workflow_pages
-from baton.report.dashboard.guard import ENTER, Guard
+from baton.report.dashboard import (
+    agent_pages,
+    consult_pages,
+    pool_pages,
+    review_pages,
+    run_pages,
+    workflow_pages,
+)
+from baton.report.dashboard.form import TOKEN, read_form
+from baton.report.dashboard.guard import EDITING, ENTER, Guard
 from baton.report.dashboard.keys import Keys
 from baton.report.dashboard.live import (
     consultations_mark,
@@ -61,8 +70,13 @@ PAGES: dict[str, Page] = {
 }
 
 
-def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] = lambda: False) -> ASGIApp:
-    """The application for one house, guarded. `stopping` ends what would go on for ever."""
+def dashboard(
+    house: House, keys: Keys, port: int, stopping: Callable[[], bool] = lambda: False, *, edit: bool = False
+) -> ASGIApp:
+    """The application for one house, guarded. `stopping` ends what would go on for ever.
+
+    With `edit` there is a page of the agents that may be asked, whose forms change the person's policy.
+    """
     prepare()
     remembering = {"/runs/{run_id}": partial(run_pages.run, timelines=Timelines())}
     routes = [Route(path, _shows(house, page)) for path, page in (PAGES | remembering).items()]
@@ -72,12 +86,19 @@ def dashboard(house: House, keys: Keys, port: int, stopping: Callable[[], bool] 
         Route(ENTER, _enter(keys)),
         Route("/static/{name}", _static),
     ]
+    if edit:
+        routes += [
+            Route(EDITING, _shows(house, partial(agent_pages.agents, form_token=keys.form))),
+            Route(f"{EDITING}/{{agent}}", _saves(house, keys), methods=["POST"]),
+        ]
     handlers: dict[Any, Any] = {
         HTTPException: _http_error,
         BatonError: _baton_error,
         ValidationError: _damaged,
     }
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), keys, port)
+    pages = Starlette(routes=routes, exception_handlers=handlers)
+    pages.state.edit = edit
+    return Guard(pages, keys, port, edit=edit)
 
 
 def _answered(show: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -106,6 +127,22 @@ def _shows(house: House, page: Page) -> Callable[[Request], Any]:
         return await run_in_threadpool(_page, request, template, **context)
 
     return show
+
+
+def _saves(house: House, keys: Keys) -> Callable[[Request], Any]:
+    @_answered
+    async def save(request: Request) -> Response:
+        form = await read_form(request)
+        if not keys.knows_form(form.pop(TOKEN, None)):
+            raise HTTPException(403, "This form is none of this dashboard's pages; open the page again.")
+        name = request.path_params["agent"]
+        status, context = await run_in_threadpool(agent_pages.save, house, name, form, keys.form)
+        if status == 303:
+            # So that to load the page again sends nothing again.
+            return RedirectResponse(f"{EDITING}?saved={quote(name)}", status)
+        return await run_in_threadpool(_page, request, agent_pages.TEMPLATE, status, **context)
+
+    return save
 
 
 def _report(house: House) -> Callable[[Request], Any]:
@@ -184,7 +221,12 @@ async def _static(request: Request) -> Response:
 
 
 def _page(request: Request, template: str, code: int = 200, /, **context: Any) -> HTMLResponse:
-    always = {"nonce": request.state.nonce, "path": request.url.path, "live": None}
+    always = {
+        "nonce": request.state.nonce,
+        "path": request.url.path,
+        "live": None,
+        "edit": request.app.state.edit,
+    }
     text = render(template, **(always | context))
     # What is no Unicode has been made visible; this is for what no template shows.
     return HTMLResponse(text.encode("utf-8", "backslashreplace"), code)

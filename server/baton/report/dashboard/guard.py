@@ -14,6 +14,9 @@ from baton.report.dashboard.keys import Keys
 
 ENTER = "/enter"
 
+EDITING = "/agents"
+"""The page whose forms change something, and where they are sent to; only there where that is wanted."""
+
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -28,12 +31,14 @@ _HEADERS = {
 class Guard:
     """Lets through what a browser that has entered asks of this very address, and only to read.
 
+    With `edit` the forms below `EDITING` are let through as well, from this very origin alone.
+
     Host and Origin are compared so that no other site can reach the pages through the person's browser, also
     not under a name that it lets point to this machine.
     """
 
-    def __init__(self, app: ASGIApp, keys: Keys, port: int) -> None:
-        self.app, self.keys = app, keys
+    def __init__(self, app: ASGIApp, keys: Keys, port: int, *, edit: bool = False) -> None:
+        self.app, self.keys, self.edit = app, keys, edit
         self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self.origins = tuple(f"http://{host}" for host in self.hosts)
 
@@ -52,6 +57,9 @@ class Guard:
                 headers["Content-Security-Policy"] = policy(nonce)
                 for name, value in _HEADERS.items():
                     headers[name] = value
+                if self._edits(scope["path"]):
+                    # With no referrer at all a browser does not tell the origin of a form either.
+                    headers["Referrer-Policy"] = "same-origin"
             await send(message)
 
         refused = self._refused(scope, Headers(scope=scope))
@@ -67,11 +75,20 @@ class Guard:
         # A link to the way in may stand anywhere; what it leads to is opened by its token alone.
         if not entering and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return _no(403, "requests from other sites are refused")
-        if scope["method"] not in ("GET", "HEAD"):
+        sent = scope["method"] == "POST" and self._edits(scope["path"])
+        if not sent and scope["method"] not in ("GET", "HEAD"):
             return _no(405, "the dashboard only shows")
+        if sent and (
+            headers.getlist("origin") != [f"http://{headers['host'].lower()}"]
+            or headers.get("sec-fetch-site", "same-origin") != "same-origin"
+        ):
+            return _no(403, "a form is taken only from the dashboard's own page")
         if not entering and not self.keys.knows(_cookies(headers).get(self.keys.cookie)):
             return _no(401, "open the link that `baton dashboard` printed; every link works once")
         return None
+
+    def _edits(self, path: str) -> bool:
+        return self.edit and (path == EDITING or path.startswith(f"{EDITING}/"))
 
 
 def policy(nonce: str) -> str:

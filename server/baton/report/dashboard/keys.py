@@ -17,6 +17,8 @@ class Keys:
         self.cookie = f"baton-{port}"
         """Cookies are shared by all ports of a host: the name keeps two dashboards apart."""
         self.session = secrets.token_urlsafe(TOKEN_BYTES)
+        self.form = secrets.token_urlsafe(TOKEN_BYTES)
+        """In every form that changes something: who sends one back has seen the page."""
         self._base = f"http://127.0.0.1:{port}/enter?token="
         self._token = secrets.token_urlsafe(TOKEN_BYTES)
         self._on_used = on_used
@@ -37,6 +39,10 @@ class Keys:
     def knows(self, cookie: str | None) -> bool:
         """Whether a request with this cookie comes from a browser that has entered."""
         return cookie is not None and _same(cookie, self.session)
+
+    def knows_form(self, token: str | None) -> bool:
+        """Whether a form with this token stood on a page of this dashboard."""
+        return token is not None and _same(token, self.form)
 
 
 def _same(given: str, known: str) -> bool:

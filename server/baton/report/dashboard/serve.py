@@ -17,6 +17,7 @@ import uvicorn
 
 from baton.contract.errors import InvalidInput
 from baton.engine.house import House
+from baton.policy.layer import PERSON_FILE
 from baton.report.dashboard.app import dashboard
 from baton.report.dashboard.keys import Keys
 
@@ -26,14 +27,17 @@ GRACE_SECONDS = 2
 """For requests under way when it ends."""
 
 
-def serve(house: House, port: int, *, browse: bool, say: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM. Port 0 takes a free one. Raises `InvalidInput` when it is taken."""
+def serve(house: House, port: int, *, browse: bool, say: Callable[[str], None], edit: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM. Port 0 takes a free one. Raises `InvalidInput` when it is taken.
+
+    With `edit` there is a page that changes agents in the person's policy file.
+    """
     with _listening(port) as listener:
         bound = listener.getsockname()[1]
         keys = Keys(bound, lambda link: say(f"another browser: {link}"))
         server = uvicorn.Server(
             uvicorn.Config(
-                dashboard(house, keys, bound, lambda: server.should_exit),
+                dashboard(house, keys, bound, lambda: server.should_exit, edit=edit),
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -42,6 +46,8 @@ def serve(house: House, port: int, *, browse: bool, say: Callable[[str], None]) 
             )
         )
         say(f"the dashboard, to be opened once: {keys.link}")
+        if edit:
+            say(f"its page of agents changes {house.codex_home / PERSON_FILE} when you save there")
         say("Ctrl+C ends it")
         file = _open(keys.link) if browse and _has_screen() else None
         # The server gives a signal back when it has ended: what ended it is no failure.
