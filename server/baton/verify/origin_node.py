@@ -55,10 +55,10 @@ def _linked_modules(folder: Path, depth: int) -> Iterator[Path]:
     if depth == 0:
         return
     with os.scandir(folder) as entries:
-        children = sorted(entries, key=lambda entry: entry.name)
-    for child in children:
-        if child.is_dir(follow_symlinks=False) and child.name != _MODULES and child.name[0] != ".":
-            yield from _linked_modules(Path(child.path), depth - 1)
+        below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in sorted(below):
+        if name != _MODULES and name[0] != ".":
+            yield from _linked_modules(folder / name, depth - 1)
 
 
 def _entries(modules: Path) -> Iterator[tuple[Path, Path]]:
