@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import stat
 from pathlib import Path
@@ -61,6 +62,20 @@ def test_it_listens_on_this_machine_alone_and_leaves_nothing(
     assert len(opened) == browse
     assert said[0].startswith("the dashboard, to be opened once: http://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_opens_the_link_before_the_server_runs_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def open_link(line: str) -> None:
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+            socket.create_connection(("127.0.0.1", int(found[1])), timeout=10).close()
+            told.append(line)
+
+    monkeypatch.setattr(serving.uvicorn.Server, "run", lambda self, sockets: told.append("runs"))
+    with House.open() as house:
+        serving.serve(house, 0, browse=False, say=open_link)
+    assert [line.partition(",")[0] for line in told] == ["the dashboard", "runs"]
 
 
 def test_without_a_screen_no_browser_is_started(monkeypatch: pytest.MonkeyPatch) -> None:

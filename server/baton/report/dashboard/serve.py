@@ -76,6 +76,8 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
+        # From here on a browser that is faster than the server waits, and is not refused.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise InvalidInput(f"--port {port} cannot be used ({error.strerror}); name another one") from None
