@@ -82,6 +82,7 @@ def test_a_failing_test_leads_to_a_fix_that_is_told_what_failed(desk: Desk) -> N
     assert outcomes == ["failed", "passed"]
 
 
+@pytest.mark.long
 def test_a_finding_that_is_open_is_fixed_and_looked_at_again(desk: Desk) -> None:
     desk.to_patch()
     better = "def add(a, b):\n    return b + a\n"
@@ -121,6 +122,7 @@ def test_a_finding_that_is_open_is_fixed_and_looked_at_again(desk: Desk) -> None
     assert told["state"] == "completed", told
 
 
+@pytest.mark.long
 def test_a_reviewer_that_cannot_be_read_neither_blocks_nor_completes(desk: Desk) -> None:
     desk.to_patch()
     desk.call("record", step="apply", commit=desk.apply())
@@ -136,6 +138,7 @@ def test_a_reviewer_that_cannot_be_read_neither_blocks_nor_completes(desk: Desk)
     assert desk.call("record", step="synthesise", text="Clean.")["state"] == "completed"
 
 
+@pytest.mark.long
 def test_a_reviewer_that_stays_unreadable_needs_attention(desk: Desk) -> None:
     desk.to_patch()
     desk.call("record", step="apply", commit=desk.apply())
@@ -192,6 +195,7 @@ def test_a_commit_that_does_not_hold_the_change_is_no_evidence(desk: Desk) -> No
     assert told["state"] == "review" and held[:12] in told["did"][0], told
 
 
+@pytest.mark.long
 def test_a_patch_that_is_not_wanted_is_made_again(desk: Desk) -> None:
     desk.to_patch()
     told = desk.call("record", step="apply", reject="Keep the order of the operands.")
@@ -201,6 +205,7 @@ def test_a_patch_that_is_not_wanted_is_made_again(desk: Desk) -> None:
     assert "Keep the order of the operands." in desk.agents.prompts("implement")[1]
 
 
+@pytest.mark.long
 def test_what_the_person_edits_in_between_is_tested_again(desk: Desk) -> None:
     desk.to_patch()
     desk.call("record", step="apply", commit=desk.apply())
@@ -239,6 +244,7 @@ def test_the_cap_needs_attention_and_is_never_completed(desk: Desk, sim: Sim) ->
         assert (told["state"], told["round"]) == ("fix", "1 of 1"), told
 
 
+@pytest.mark.long
 def test_the_policy_moves_no_workflow_that_runs(desk: Desk, sim: Sim) -> None:
     desk.start()
     moved = POLICY.replace(f'model = "{MAKER}"', 'model = "gpt-5.5"')
@@ -247,6 +253,7 @@ def test_the_policy_moves_no_workflow_that_runs(desk: Desk, sim: Sim) -> None:
     assert desk.agents.asked == []
 
 
+@pytest.mark.long
 def test_a_replan_changes_what_it_names_after_a_confirmation_of_its_own(desk: Desk) -> None:
     desk.start()
     shown = desk.call("replan", bindings={"plan": "host"})
@@ -266,6 +273,7 @@ def test_a_replan_changes_what_it_names_after_a_confirmation_of_its_own(desk: De
     assert desk.call("replan", step="plan", confirm=shown["confirm"])["state"] == "plan"
 
 
+@pytest.mark.long
 def test_an_isolated_worker_writes_apart_and_baton_lands_it(desk: Desk, sim: Sim) -> None:
     desk.agents.on("plan", opinion("Turn the sign."))
     desk.agents.on("brief", opinion("In calc.py."))
@@ -286,6 +294,7 @@ def test_an_isolated_worker_writes_apart_and_baton_lands_it(desk: Desk, sim: Sim
     assert desk.call("status")["turns"] == 4
 
 
+@pytest.mark.long
 def test_a_worker_that_leaves_its_scope_is_kept_and_the_step_tried_again(desk: Desk) -> None:
     desk.agents.on("implement", blocked(), honest({"calc.py": RIGHT}))
     desk.start({"implement": "isolated", "apply": "baton"}, allowedFiles=["calc.py"])
@@ -296,6 +305,7 @@ def test_a_worker_that_leaves_its_scope_is_kept_and_the_step_tried_again(desk: D
     assert desk.go()["state"] == "test", desk.told
 
 
+@pytest.mark.long
 def test_the_session_does_everything_but_the_review(desk: Desk) -> None:
     desk.agents.on("review", findings())
     desk.start({}, tests=[])
@@ -329,6 +339,7 @@ def test_nobody_reviews_their_own_work(desk: Desk, sim: Sim, bindings: dict[str,
     assert desk.agents.asked == []
 
 
+@pytest.mark.long
 def test_planners_may_be_kept_from_reviewing_as_well(desk: Desk, sim: Sim) -> None:
     bindings = {"plan": "ask:codex", "review": "ask:codex"}
     desk.start(bindings)
@@ -337,6 +348,7 @@ def test_planners_may_be_kept_from_reviewing_as_well(desk: Desk, sim: Sim) -> No
         desk.start(bindings)
 
 
+@pytest.mark.long
 def test_a_ceiling_is_reached_before_anything_is_sent_and_the_token_still_holds(desk: Desk, sim: Sim) -> None:
     low = POLICY + "[workflow.spend]\nmax_turns_per_workflow = 1\n"
     with sim.policy(low):
@@ -348,6 +360,7 @@ def test_a_ceiling_is_reached_before_anything_is_sent_and_the_token_still_holds(
     assert desk.call("status")["state"] == "brief"
 
 
+@pytest.mark.long
 def test_cancelled_is_over_and_what_was_made_is_kept(desk: Desk) -> None:
     desk.to_patch()
     made = desk.steps("implement")[-1]
@@ -359,6 +372,7 @@ def test_cancelled_is_over_and_what_was_made_is_kept(desk: Desk) -> None:
     assert desk.project.read("calc.py") == WRONG and made.result
 
 
+@pytest.mark.long
 def test_a_tree_that_is_not_clean_is_refused_unless_allowed(desk: Desk) -> None:
     desk.project.write("calc.py", RIGHT)
     with pytest.raises(InvalidInput, match="differ from HEAD"):
@@ -374,6 +388,7 @@ def kill_oldest(desk: Desk, marker: str) -> None:
     os.kill(min(found, key=lambda process: process.start_time).pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_an_agent_killed_in_the_middle_is_asked_again_only_when_that_is_confirmed(desk: Desk) -> None:
     desk.agents.on("plan", Stall(), opinion("Turn the sign."))
     desk.start()
@@ -387,6 +402,7 @@ def test_an_agent_killed_in_the_middle_is_asked_again_only_when_that_is_confirme
     assert desk.go()["state"] == "brief" and len(desk.agents.asked) == 2
 
 
+@pytest.mark.long
 def test_tests_that_are_killed_run_again(desk: Desk) -> None:
     desk.to_patch()
     told = desk.call("record", step="apply", commit=desk.apply(), waitSeconds=0)
@@ -398,6 +414,7 @@ def test_tests_that_are_killed_run_again(desk: Desk) -> None:
     until_gone(desk.id)
 
 
+@pytest.mark.long
 def test_cancelling_ends_tests_that_run(desk: Desk) -> None:
     desk.start({"test": "baton"}, tests=["python3 -c 'import threading; threading.Event().wait()'"])
     desk.call("record", step="plan", text="Turn the sign.")
@@ -414,6 +431,7 @@ def until_gone(marker: str) -> None:
         assert time.monotonic() < end, "something is left of it"
 
 
+@pytest.mark.long
 def test_an_isolated_worker_outlives_the_session_that_started_it(desk: Desk, sim: Sim) -> None:
     gate = threading.Event()
     desk.agents.on("implement", (stall(gate), *honest({"calc.py": RIGHT})))
@@ -434,6 +452,7 @@ def test_an_isolated_worker_outlives_the_session_that_started_it(desk: Desk, sim
 ASK = "Please do the whole job on the sum"
 
 
+@pytest.mark.long
 def test_a_real_session_works_in_phases_through_the_plugin(codex_binary: Path, test_root: Path) -> None:
     with ScriptedModel() as model:
         installed = install(codex_binary, model, test_root)
