@@ -259,7 +259,9 @@ def test_a_form_comes_from_this_page(browser: TestClient, file: Path, site: str)
     assert file.read_bytes() == OWN.encode()
 
 
-@pytest.mark.parametrize("token", [None, "", "x", "é", Keys(PORT).form])
+@pytest.mark.parametrize(
+    "token", [None, "", "x", "é", pytest.param(Keys(PORT).form, id="another dashboard's")]
+)
 def test_a_form_without_the_dashboard_s_token_is_refused(
     browser: TestClient, file: Path, token: str | None
 ) -> None:
