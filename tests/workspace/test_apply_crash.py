@@ -284,10 +284,14 @@ def test_an_edit_in_the_middle_of_taking_back_goes_back_to_its_place(
     with pytest.raises(Crash):
         land(root, OLD, NEW, Countdown(names.index("write committed")))
     real = undo_module.exchange
+    edited: list[bytes] = []
 
     def edit_first(slots: int, slot: bytes, folder: int, name: bytes) -> None:
-        if name == b"edit" and (root / "edit").read_bytes() == b"new":
-            (root / "edit").write_text("mine")
+        if name == b"edit" and not edited:
+            edited.append(name)
+            # Saved by rename: a program that opened the file itself would wait for the exchange.
+            (root / "saved").write_text("mine")
+            (root / "saved").replace(root / os.fsdecode(name))
         real(slots, slot, folder, name)
 
     monkeypatch.setattr(undo_module, "exchange", edit_first)
