@@ -89,6 +89,7 @@ def desk(own_home: Path, test_root: Path) -> Desk:
         (b'{"id":"a","prompt":"p","verification_commands":[[]]}', "a command needs at least a program"),
         (b'{"id":"a","prompt":"p","output_schema":{"type":"objekt"}}', "output_schema: no valid JSON schema"),
         (b'{"id":"a","prompt":"p","output_schema":{"$ref":"http://x/y"}}', "leads out of the schema"),
+        (b'{"id":"a","prompt":"p","output_schema":{"$ref":"#/nope"}}', "names nothing in the schema itself"),
         (b'{"id":"a","prompt":"p","output_schema":"s.json"}', "output_schema: input should be a valid dict"),
         (b'{"id":"a","prompt":"p","allowed_files":["src"]}', "allowed_files: only for a writer"),
         (b'{"id":"a","prompt":"p","isolate":true}', "isolate: only for a writer"),

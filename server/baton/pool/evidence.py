@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jsonschema
-
 from baton.contract.evidence import CheckResult, CheckStatus
+from baton.contract.json_schema import value_fault
 from baton.contract.states import FailureClass
 from baton.pool.backend import AttemptOutcome
 from baton.pool.trouble import Evidence, Trouble
@@ -44,15 +43,8 @@ def schema_fault(message: str, schema: Mapping[str, Any]) -> str | None:
         value = json.loads(message)
     except (ValueError, RecursionError) as error:
         return f"the final message is not JSON ({error})"[:MAX_SHOWN]
-    kind = jsonschema.validators.validator_for(schema)
-    found = jsonschema.exceptions.best_match(kind(schema).iter_errors(value))
-    if found is None:
-        return None
-    where = "/".join(str(part) for part in found.absolute_path)
-    return " ".join(
-        f"the final message does not satisfy output_schema{f' at {where}' if where else ''}:"
-        f" {found.message}".split()
-    )[:MAX_SHOWN]
+    found = value_fault(value, schema)
+    return None if found is None else f"the final message does not satisfy output_schema {found}"[:MAX_SHOWN]
 
 
 def checks_trouble(checks: Sequence[CheckResult]) -> tuple[Trouble, str] | None:

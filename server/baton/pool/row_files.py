@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
 from pydantic import TypeAdapter, ValidationError
 
+from baton.contract import json_schema
 from baton.contract.errors import InvalidInput
 from baton.contract.task import MAX_TEXT, Text
 from baton.pool.strict_jsonl import open_regular
@@ -54,12 +53,8 @@ def schema_fault(schema: dict[str, Any]) -> str | None:
     for reference in _references(schema):
         if not reference.startswith("#"):
             return f"the reference {reference!r} leads out of the schema; write it out, or use $defs"
-    try:
-        validator_for(schema).check_schema(schema)
-    except SchemaError as error:
-        where = "/".join(str(step) for step in error.absolute_path)
-        return f"no valid JSON schema: {error.message[:200]}" + (f" (at {where})" if where else "")
-    return None
+    why = json_schema.schema_fault(schema)
+    return None if why is None else f"no valid JSON schema: {why}"
 
 
 def _references(node: Any) -> Iterator[str]:
