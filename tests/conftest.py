@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,13 @@ if sys.pycache_prefix is None:
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(_REAL_CACHE / "baton" / "hypothesis"))
+
+# Whoever started the tests may be deaf to these (nohup, a background job), and everything below inherits it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for _deaf in (signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(_deaf) is signal.SIG_IGN:
+        signal.signal(_deaf, signal.SIG_DFL)
 
 _SCRUBBED = ("BATON_", "CODEX_", "GIT_", "XDG_", "OPENAI_")
 
