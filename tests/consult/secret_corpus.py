@@ -130,7 +130,7 @@ def true_cases(seed: int = 11) -> list[TrueCase]:
     add("stripe webhook", "endpoint_secret = '@@'", "whsec_" + make.of(WORD, 32))
     add("twilio", "TWILIO_KEY = '@@'", "SK" + make.of(HEX, 32))
     add("sendgrid", "SENDGRID=@@", f"SG.{make.of(URLSAFE, 22)}.{make.of(URLSAFE, 43)}")
-    add("npm", "//registry.npmjs.org/:_authToken=@@", "npm_" + make.of(WORD, 36))
+    add("npm", "//registry.example.org/:_authToken=@@", "npm_" + make.of(WORD, 36))
     add("npm private registry", "//npm.acme.test/:_authToken=@@", make.uuid())
     add("pypi", "[pypi]\nusername = __token__\npassword = @@", "pypi-AgEIcHlwaS5vcmc" + make.of(URLSAFE, 120))
     add("digitalocean", "doctl auth init -t @@", "dop_v1_" + make.of(HEX, 64))

@@ -38,10 +38,10 @@ def test_absent_files_leave_the_shipped_policy(codex_home: Path, project: Path) 
 
 
 def test_persons_value_wins_and_its_origin_is_kept(codex_home: Path, person: WriteLayer) -> None:
-    file = person("[deadlines]\nidle_seconds = 7.5\n[network]\nworker_hosts = ['pypi.org']\n")
+    file = person("[deadlines]\nidle_seconds = 7.5\n[network]\nworker_hosts = ['docs.example.org']\n")
     layered = load_layers(codex_home, None)
     assert layered.policy.deadlines.idle_seconds == 7.5
-    assert layered.policy.network.worker_hosts == ("pypi.org",)
+    assert layered.policy.network.worker_hosts == ("docs.example.org",)
     origins = {name: origin for name, _, origin in layered.values()}
     assert (origins["deadlines.idle_seconds"].layer, origins["deadlines.idle_seconds"].file) == (
         LayerName.PERSON,

@@ -17,7 +17,7 @@ from .conftest import WriteLayer
 
 PERSON = """
 [network]
-worker_hosts = ["pypi.org", "crates.io"]
+worker_hosts = ["docs.example.org", "files.example.org"]
 [environment]
 pass_to_workers = ["FOO", "BAR"]
 [checks]
@@ -36,7 +36,7 @@ ORDER = ("a", "b", "c", "d")
         "[deadlines]\nturn_seconds = 60\nidle_seconds = 300",
         "[limits]\nplain_folder_files = 10",
         "[network]\nworker_hosts = []",
-        "[network]\nworker_hosts = ['crates.io']",
+        "[network]\nworker_hosts = ['files.example.org']",
         "[environment]\npass_to_workers = ['BAR']",
         "[checks]\nunsandboxed = [['make']]",
         "[enforcement]\nrequire_prevention = true",
@@ -60,9 +60,9 @@ def test_project_may_narrow(
         (
             "[network]\nworker_hosts = ['evil.example']",
             "network.worker_hosts",
-            'only entries of ["pypi.org", ',
+            'only entries of ["docs.example.org", ',
         ),
-        ("[network]\nworker_hosts = ['*.pypi.org']", "network.worker_hosts", "only entries of"),
+        ("[network]\nworker_hosts = ['*.docs.example.org']", "network.worker_hosts", "only entries of"),
         ("[environment]\npass_to_checks = ['AWS_KEY']", "environment.pass_to_checks", "only entries of []"),
         ("[checks]\nunsandboxed = [['sh']]", "checks.unsandboxed", "only entries of"),
         ("[dependencies]\nmode = 'copy'", "dependencies.mode", 'one of "link", "none"'),

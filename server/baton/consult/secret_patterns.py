@@ -54,7 +54,7 @@ TOKENS: tuple[Pattern, ...] = (
     _token("npm token", r"npm_[A-Za-z0-9]{36}", "npm_"),
     _token("PyPI token", rf"pypi-AgE{_WORD}{{50,}}", "pypi-"),
     _token("RubyGems key", r"rubygems_[0-9a-f]{40,}", "rubygems_"),
-    _token("crates.io token", r"cio[A-Za-z0-9]{32}", "cio"),
+    _token("Cargo registry token", r"cio[A-Za-z0-9]{32}", "cio"),
     _token("Docker Hub token", rf"dckr_(?:pat|oat)_{_WORD}{{24,}}", "dckr_"),
     _token("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{60,}", "_v1_"),
     _token("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", "shp"),
