@@ -74,6 +74,7 @@ def test_build_survives_the_session_that_asked_for_it(stub: Stub) -> None:
     _until(lambda: _marked(stub), "the environment is ready")
 
 
+@pytest.mark.long
 def test_a_build_longer_than_the_callers_patience_says_so_and_goes_on(stub: Stub) -> None:
     with stub.start(BATON_BUILD_WAIT="0") as client:
         client.greet()
@@ -101,6 +102,7 @@ def test_a_half_built_environment_is_never_used(stub: Stub) -> None:
     assert not (environment / "left-over").exists()
 
 
+@pytest.mark.long
 def test_an_environment_whose_python_is_gone_is_built_again(stub: Stub) -> None:
     with stub.start() as client:
         client.greet()
@@ -114,6 +116,7 @@ def test_an_environment_whose_python_is_gone_is_built_again(stub: Stub) -> None:
         assert "prefix" in _call(client, 1)["structuredContent"]
 
 
+@pytest.mark.long
 def test_a_call_cancelled_while_it_waits_for_the_build_is_not_answered(stub: Stub) -> None:
     with stub.start() as client:
         client.greet()
@@ -144,6 +147,7 @@ def test_packages_that_cannot_be_fetched_are_one_line_and_the_next_call_tries_ag
         assert "prefix" in _call(client, 2)["structuredContent"]
 
 
+@pytest.mark.long
 def test_a_package_that_is_not_the_locked_one_is_refused(
     stub: Stub, write_wheel: Callable[[Path], str]
 ) -> None:
@@ -169,6 +173,7 @@ def test_a_state_folder_that_cannot_be_used_is_one_line(stub: Stub) -> None:
             assert "BATON_STATE" in result["content"][0]["text"]
 
 
+@pytest.mark.long
 def test_another_version_of_the_bundle_gets_an_environment_of_its_own(stub: Stub) -> None:
     with stub.start() as old:
         old.greet()
