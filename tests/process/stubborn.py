@@ -15,9 +15,11 @@ STUBBORN = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
+noted, noting = os.pipe()
 def note(kind):
     with open(sys.argv[1], "a") as file:
         file.write(f"{kind} {os.getpid()}\\n")
+    os.close(noting)
 def daemon():
     if os.fork() == 0:
         os.setsid()
@@ -36,8 +38,12 @@ if os.fork() == 0:
     while True:
         time.sleep(60)
 note("main")
+os.read(noted, 1)
 """
-"""Starts a double-forked daemon and a child, all deaf to SIGTERM and SIGHUP; writes their pids to a file."""
+"""Starts a double-forked daemon and a child, all deaf to SIGTERM and SIGHUP; writes their pids to a file.
+
+It goes on only when all three have written theirs.
+"""
 
 STAYS = STUBBORN + "\nwhile True:\n    time.sleep(60)\n"
 
