@@ -8,7 +8,7 @@ from baton.consult.identity import Host
 from baton.consult.routing import Candidate, Wanted, choose
 from baton.contract.consult import Side, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent
-from baton.policy.model import ConsultAgent
+from baton.policy.consult_rules import ConsultAgent
 
 HOST = Host("codex", ("gpt-6.2-sol",))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from baton.contract.evidence import Usage
 from baton.engine.spending import cost
-from baton.policy.model import Price
+from baton.policy.routing_rules import Price
 
 PRICE = Price(input=2.0, cached_input=0.5, output=10.0)
 

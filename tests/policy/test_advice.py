@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from baton.contract.advice import Choice, Facts, Fit, Proof, Seams
 from baton.policy.advice import advise
 from baton.policy.load import load_policy
-from baton.policy.model import Root
+from baton.policy.routing_rules import Root
 
 POLICY = load_policy(None, None)
 ADAPTIVE = Root(mode="adaptive")

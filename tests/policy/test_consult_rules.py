@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from baton.contract.errors import InvalidInput
+from baton.policy.consult_rules import CAPABILITIES, ConsultRules
 from baton.policy.load import load_policy
-from baton.policy.model import CAPABILITIES, ConsultRules
 
 PERSON = "[consult]\nenabled = true\n[consult.spend]\nmax_cost_per_day = 5\n"
 

@@ -12,7 +12,8 @@ from baton.contract.evidence import TurnFailure
 from baton.contract.states import FailureClass
 from baton.policy.ladder import TABLE, History, Rule, Rung, Trouble, decide, ladder_table
 from baton.policy.load import load_policy
-from baton.policy.model import EFFORTS, Policy
+from baton.policy.model import Policy
+from baton.policy.section import EFFORTS
 
 EVERY = [*FailureClass, *Trouble]
 STEPS = ("low", "medium", "high", "xhigh")

@@ -8,7 +8,7 @@ import pytest
 
 from baton.contract.errors import InvalidInput
 from baton.policy.load import load_policy
-from baton.policy.model import ReviewRules
+from baton.policy.review_rules import ReviewRules
 
 PERSON = """
 [review]

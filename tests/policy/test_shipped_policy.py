@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from baton.policy.bundle import bundle_root
 from baton.policy.load import load_layers, load_policy
-from baton.policy.model import Policy, Section
+from baton.policy.model import Policy
 from baton.policy.narrowing import Rule
 from baton.policy.schema import policy_schema, schema_text
+from baton.policy.section import Section
 
 SHIPPED = bundle_root() / "policy" / "policy.toml"
 

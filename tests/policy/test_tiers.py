@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
 from baton.policy.load import load_policy
-from baton.policy.model import EFFORTS, Policy
+from baton.policy.model import Policy
+from baton.policy.section import EFFORTS
 from baton.policy.tiers import DELEGATING_EFFORT, family_of, nearest_effort, plan_route, resolve_tier
 
 

@@ -13,7 +13,7 @@ from baton.consult.identity import Host
 from baton.contract.errors import InvalidInput
 from baton.contract.session import Session
 from baton.engine.house import House
-from baton.policy.model import ConsultRules
+from baton.policy.consult_rules import ConsultRules
 
 HOST_RUNTIME = "BATON_HOST_RUNTIME"
 """Names the program whose sessions ask; without it that is Codex."""

@@ -29,8 +29,8 @@ from baton.engine.house import House
 from baton.engine.machine import bounds_of
 from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.ids import new_consultation_id
+from baton.policy.consult_rules import ConsultRules
 from baton.policy.load import load_policy
-from baton.policy.model import ConsultRules
 
 MAX_SCHEMA = 90_000
 """Bytes of a caller's schema. With the envelope it is one argument of a program, which systems bound."""

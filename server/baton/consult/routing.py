@@ -9,7 +9,7 @@ from baton.consult.identity import Host, Identity, not_somebody_else, same_agent
 from baton.contract.base import nearest
 from baton.contract.consult import Side, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent
-from baton.policy.model import ConsultAgent
+from baton.policy.consult_rules import ConsultAgent
 
 
 @dataclass(frozen=True)

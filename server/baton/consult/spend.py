@@ -13,7 +13,7 @@ from statistics import median
 from baton.contract.errors import SpendLimit
 from baton.ledger.consult_records import ConsultTurnRecord
 from baton.ledger.consultations import Spent
-from baton.policy.model import ConsultSpend
+from baton.policy.consult_rules import ConsultSpend
 
 BASIS_TURNS = 50
 """So many of an agent's latest answers are looked at for an estimate."""

@@ -12,7 +12,7 @@ from baton.engine.supervisor_usage import supervisors
 from baton.engine.usage import total_usage
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
 from baton.policy.load import load_policy
-from baton.policy.model import Price
+from baton.policy.routing_rules import Price
 
 MILLION = 1_000_000
 

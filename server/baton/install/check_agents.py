@@ -11,7 +11,7 @@ from baton.consult.find import Found, LoggedIn, find_agents
 from baton.contract.errors import BatonError
 from baton.engine.house import House
 from baton.install.findings import Finding, failure, note, ok, warning
-from baton.policy.model import ConsultRules
+from baton.policy.consult_rules import ConsultRules
 
 
 def check_agents(env: Mapping[str, str], rules: ConsultRules) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton.contract.advice import Advice, Choice, Facts, Fit, Proof, Seams
-from baton.policy.model import AdviceRules, Root
+from baton.policy.routing_rules import AdviceRules, Root
 
 
 def advise(facts: Facts, rules: AdviceRules, root: Root, *, tasks: int, checks: bool) -> Advice:

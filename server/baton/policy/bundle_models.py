@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from baton.policy.model import Effort, Name, Slug
+from baton.policy.section import Effort, Name, Slug
 
 MAX_DESCRIPTION = 150
 """Characters of a skill's description: the list of all skills shares a small part of the context."""

@@ -12,7 +12,8 @@ from enum import StrEnum
 
 from baton.contract.evidence import Decision, TurnFailure
 from baton.contract.states import FailureClass
-from baton.policy.model import EFFORTS, Policy
+from baton.policy.model import Policy
+from baton.policy.section import EFFORTS
 
 FIRST_WAIT = 15.0
 """Seconds of the first wait where the service names none; each further one is twice as long."""

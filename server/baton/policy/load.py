@@ -22,8 +22,9 @@ from baton.policy.layer import (
     read_own_layer,
     read_project_layer,
 )
-from baton.policy.model import Policy, broken_references
+from baton.policy.model import Policy
 from baton.policy.narrowing import FIXED, Narrowing, shown
+from baton.policy.references import broken_references
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from baton.contract.errors import InvalidInput
 from baton.policy.bundle import bundle_root
 from baton.policy.ladder import ladder_table
 from baton.policy.load import load_layers
-from baton.policy.model import Policy, Role
+from baton.policy.model import Policy
+from baton.policy.routing_rules import Role
 from baton.policy.schema import SCHEMA_FILE, schema_text
 from baton.policy.templating import TEMPLATES, environment, render_template
 from baton.policy.tiers import nearest_effort, resolve_tier

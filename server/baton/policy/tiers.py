@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from baton.contract.base import nearest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
-from baton.policy.model import EFFORTS, Policy
+from baton.policy.model import Policy
+from baton.policy.section import EFFORTS
 
 _MEMBER = re.compile(r"gpt-(\d+(?:\.\d+)*)-([a-z0-9-]+)")
 

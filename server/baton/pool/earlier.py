@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baton.contract.base import faults_of
 from baton.contract.errors import InvalidInput
 from baton.policy.layer import Layer
-from baton.policy.model import FolderPath
+from baton.policy.section import FolderPath
 
 ModeName = Literal["conservative", "balanced", "large"]
 

@@ -11,8 +11,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from baton.contract.errors import InvalidInput
 from baton.policy.layer import LayerName, Origin, read_own_layer, read_project_layer
 from baton.policy.load import LayeredPolicy, load_layers
-from baton.policy.model import Policy, PoolRules
+from baton.policy.model import Policy
 from baton.policy.narrowing import shown
+from baton.policy.pool_rules import PoolRules
 from baton.pool.earlier import Earlier, ModeName, read_earlier
 from baton.pool.project import EARLIER_FILE, find_project
 from baton.pool.settings import BackendName, PoolSettings

@@ -16,7 +16,7 @@ from baton.ledger.locks import is_held
 from baton.ledger.overview import RunLine
 from baton.ledger.pages import Pages, Spent
 from baton.policy.load import load_policy
-from baton.policy.model import Price
+from baton.policy.routing_rules import Price
 from baton.report.graph import Graph, lay_out
 from baton.report.timeline_shown import TimelineShown, show_timeline
 from baton.report.timelines import Timelines

@@ -17,7 +17,7 @@ from baton.consult.request import TurnRequest
 from baton.contract.consult import SourceMode
 from baton.contract.review import answer_schema
 from baton.ledger.consult_records import ConsultTurnRecord
-from baton.policy.model import ConsultRules
+from baton.policy.consult_rules import ConsultRules
 from baton.review.question import REPAIR
 
 

@@ -19,7 +19,7 @@ from baton.contract.errors import InvalidInput, NotAllowed, Unsupported, Workspa
 from baton.contract.review import ReviewCall
 from baton.engine.house import House
 from baton.engine.results import chosen_attempts, chosen_tasks, patches
-from baton.policy.model import ReviewRules
+from baton.policy.review_rules import ReviewRules
 from baton.review.places import Places, places_of_diff, places_of_files
 from baton.review.refs import Pinned, check_unmoved, pin
 from baton.workspace.git import Git, GitFailed

@@ -25,8 +25,9 @@ from baton.engine.house import House
 from baton.engine.machine import bounds_of
 from baton.ledger.ids import new_review_id
 from baton.ledger.review_records import ReviewFindingRecord, ReviewRecord
+from baton.policy.consult_rules import ConsultRules
 from baton.policy.load import load_policy
-from baton.policy.model import ConsultRules, ReviewRules
+from baton.policy.review_rules import ReviewRules
 from baton.review.asking import Ask, Reviewer
 from baton.review.confirm import approval_of, bound, new_token
 from baton.review.material import Bounds, Gathered, Source, ask_for, gather_material

@@ -20,7 +20,9 @@ from baton.contract.session import Session
 from baton.contract.task import TaskCall
 from baton.contract.workflow import CAPABILITIES, Binding, Executor, Step, read_binding
 from baton.engine.service import Service
-from baton.policy.model import ConsultRules, Policy, unknown_names
+from baton.policy.consult_rules import ConsultRules
+from baton.policy.model import Policy
+from baton.policy.references import unknown_names
 
 PLANNERS = (Step.PLAN,)
 MAKERS = (Step.IMPLEMENT, Step.FIX)

@@ -9,10 +9,11 @@ from typing import Any, get_args
 
 from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
+from baton.policy.consult_rules import CAPABILITIES, ConsultAgent
 from baton.policy.faults import KeyPath, PolicyRefused, shown_key
 from baton.policy.layer import LayerName
-from baton.policy.model import CAPABILITIES, EFFORTS, ConsultAgent
 from baton.policy.person import PersonPolicy
+from baton.policy.section import EFFORTS
 
 FILE_ONLY = ("command", "settings")
 """Which program is started, and with what: that is changed in the file alone."""
