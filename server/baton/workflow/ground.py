@@ -13,13 +13,15 @@ from pathlib import Path
 
 from baton.contract.errors import InvalidInput
 from baton.contract.task import Task
-from baton.contract.tree import Snapshot, show_path
+from baton.contract.tree import Merge, Snapshot, show_path
 from baton.engine.house import House
 from baton.workspace.git import Git, GitFailed, Output
 from baton.workspace.limits import Limits
+from baton.workspace.listing import GITLINK
 from baton.workspace.locate import Site, locate, read_head
 from baton.workspace.repository import PrivateRepository
 from baton.workspace.scope import read_scope
+from baton.workspace.tree_links import leaving_links
 
 SHOWN = 5
 
@@ -112,30 +114,56 @@ class Ground:
         refused = out_of_scope(paths, allowed)
         if refused:
             raise DoesNotApply(f"it leaves the scope: {'; '.join(refused[:SHOWN])}")
+        changes = self.repo.changes(base, tree)
+        nested = [change.path for change in changes if GITLINK in (change.old_mode, change.new_mode)]
+        if nested:
+            raise DoesNotApply(f"{show_path(nested[0])} is a submodule, which a patch cannot change")
+        leaving = leaving_links(self.repo, base, tree, changes)
+        if leaving:
+            raise DoesNotApply(f"the link {show_path(leaving[0])} leads out of the workspace")
         commit = self.repo.commit_tree(tree, [base], f"{self.workflow_id} step {name}\n")
         self.keep(name, commit)
         return commit
 
     def fits(self, base: str, result: str, onto: str) -> str | None:
-        """Why the change from `base` to `result` does not apply to `onto`; None when it does."""
-        try:
-            self._applied(onto, self.repo.diff(base, result, binary=True))
-        except DoesNotApply as fault:
-            return fault.reason
-        return None
+        """Why the change from `base` to `result` cannot be carried over to `onto`; None when it can.
+
+        Carried over as by `git cherry-pick`.
+        """
+        conflicts = self._merged(base, onto, result).conflicts
+        told = "; ".join(f"{show_path(one.path)} ({one.detail})" for one in conflicts[:SHOWN])
+        return f"conflict in {told}" if conflicts else None
 
     def holds(self, commit: str, base: str, result: str) -> str | None:
-        """Why a commit or tree does not hold the change from `base` to `result`; None when it does.
+        """Why a commit does not hold the change from `base` to `result`; None when it does.
 
-        It does when taking the change back applies to it: other changes beside it do not matter.
+        It does when carrying the change over to it changes nothing: other changes beside it do not matter.
         """
-        patch = self.repo.diff(base, result, binary=True)
-        # The last option lets lines be added before and after a change at the ends of a file.
-        done = self._apply(commit, patch, "--reverse", "--check", "--unidiff-zero")
-        if isinstance(done, Output) and done.exit_code == 0:
+        merged = self._merged(base, commit, result)
+        if merged.tree is None:
+            held = self._held_among_others(commit, base, result)
+        else:
+            held = merged.tree == self.repo.tree_of(commit)
+        if held:
             return None
         changed = ", ".join(show_path(path) for path in self.changed(base, result)[:SHOWN])
         return f"it does not hold the change in {changed}"
+
+    def _merged(self, base: str, ours: str, theirs: str) -> Merge:
+        return self.repo.merge(base, ours, theirs, "judged\n", self.ref("judged"))
+
+    def _held_among_others(self, commit: str, base: str, result: str) -> bool:
+        """Whether every changed path was touched, and the change can be taken back out of the commit.
+
+        For edits that touch lines next to the change, which a merge cannot tell from a conflict.
+        """
+        changed = self.changed(base, result)
+        if set(changed) - set(self.changed(base, commit)):
+            return False
+        patch = self.repo.diff(base, result, binary=True)
+        # The last option lets lines be added before and after a change at the ends of a file.
+        done = self._apply(commit, patch, "--reverse", "--check", "--unidiff-zero")
+        return isinstance(done, Output) and done.exit_code == 0
 
     def committed(self, commit: str, base: str, result: str, now: str) -> str | None:
         """Why a commit of the person's does not hold the change; None when it does.
@@ -176,9 +204,10 @@ class Ground:
         found = self.repo.git.theirs(
             ["rev-parse", "--verify", "--quiet", f"{named}^{{commit}}"], cwd=root, ok=(0, 1, 128)
         )
-        if found.exit_code != 0:
-            raise InvalidInput(f"commit: there is no commit {named} in {root}")
         commit = found.stdout.decode().strip()
+        # A branch may be named like an id.
+        if found.exit_code != 0 or not commit.startswith(named.lower()):
+            raise InvalidInput(f"commit: there is no commit {named} in {root}")
         if not self._is_ancestor(commit, "HEAD"):
             raise InvalidInput(f"commit: {named} is not in the history of HEAD")
         if since is not None and self._is_ancestor(commit, since):
@@ -199,9 +228,19 @@ class Ground:
         if isinstance(tree, Output):
             counted = self._apply(base, data, "--recount")
             if isinstance(counted, Output):
-                raise DoesNotApply(_why(tree))
+                raise DoesNotApply(_why(tree) + self._line_ends(base, data, tree))
             tree = counted
         return tree
+
+    def _line_ends(self, base: str, patch: bytes, refused: Output) -> str:
+        """Which file of those that a patch does not fit has other line ends than the patch."""
+        if b"\r\n" in patch:
+            return ""
+        for path in re.findall(rb"(?m)^error: patch failed: (.+):\d+$", refused.stderr):
+            path = path.removeprefix(self.site.prefix)
+            if b"\r\n" in (self.repo.read_file(base, path) or b""):
+                return f"; {show_path(path)} ends its lines with CRLF, and the patch does not"
+        return ""
 
     def _apply(self, base: str, patch: bytes, *options: str) -> str | Output:
         """The tree after `git apply` on an index of its own, or what git said when it did not apply.

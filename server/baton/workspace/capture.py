@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from baton.contract.tree import Capture, TreeChange, show_path
+from baton.contract.tree import Capture, show_path
 from baton.workspace.aside import keep_aside
 from baton.workspace.beyond import note_beyond
 from baton.workspace.changes import changes_inside, without_folders
 from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
-from baton.workspace.links import leaves
-from baton.workspace.listing import GITLINK, LINK, parse_dirty, parse_entries
+from baton.workspace.listing import GITLINK, parse_dirty, parse_entries
 from baton.workspace.scan import Scan, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit, new_objects
 from baton.workspace.submodules import submodule_paths
+from baton.workspace.tree_links import leaving_links
 from baton.workspace.tree_paths import note_changed, tree_paths
 from baton.workspace.worktree import Worktree, intact_links, pointer_text
 
@@ -97,7 +97,7 @@ class _Capturing:
             changes=changes,
             ignored=tuple(ignored[:limit]),
             nested=tuple(sorted(found.nested)[:limit]),
-            leaving_links=self._leaving(commit, changes),
+            leaving_links=leaving_links(repo, self.base, commit, changes),
             outside=tuple(one.path for one in changed if not one.path.startswith(repo.site.prefix)),
             unsupported=tuple([*scan.special, *found.dropped][:limit]),
             aside=self.aside if kept.anything else None,
@@ -217,30 +217,3 @@ class _Capturing:
             with contextlib.suppress(OSError):
                 if not os.path.islink(full) and not os.access(full, os.R_OK):
                     os.chmod(full, os.lstat(full).st_mode | 0o400)
-
-    # -- judging links ----------------------------------------------------------------------------
-
-    def _leaving(self, commit: str, changes: tuple[TreeChange, ...]) -> tuple[bytes, ...]:
-        """Links that leave and did not so before; also untouched ones that now go through another link."""
-        if not any(LINK in (change.old_mode, change.new_mode) for change in changes):
-            return ()
-        old, new = self._links_of(self.base), self._links_of(commit)
-        prefix = self.repo.site.prefix
-        bad = []
-        for path in new:
-            if not path.startswith(prefix) or not leaves(path, new, prefix):
-                continue
-            if old.get(path) == new[path] and leaves(path, old, prefix):
-                continue
-            bad.append(path.removeprefix(prefix))
-        return tuple(sorted(bad))
-
-    def _links_of(self, commit: str) -> dict[bytes, bytes]:
-        listed = self.repo.run(["ls-tree", "-r", "-z", commit]).stdout
-        found = []
-        for line in listed.split(b"\0"):
-            if line.startswith(b"120000 "):
-                facts, path = line.split(b"\t", 1)
-                found.append((path, facts.split(b" ")[2]))
-        texts = self.repo.read_blobs([oid for _, oid in found])
-        return {path: text for (path, _), text in zip(found, texts, strict=True) if text is not None}
