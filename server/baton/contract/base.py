@@ -7,15 +7,20 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails
 
 from baton.contract.errors import InvalidInput
+from baton.contract.strict import be_strict
 
 
 class Wire(BaseModel):
-    """A frozen model whose attributes are snake_case in Python and camelCase on the wire."""
+    """A frozen model whose attributes are snake_case in Python and camelCase on the wire.
+
+    Numbers and booleans are what they are in JSON: `true` and `"3"` are no integers and `1` is no boolean.
+    `3.0` is the integer 3, as in JSON Schema, since JSON has one kind of number.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -30,6 +35,12 @@ class Wire(BaseModel):
     def wire(self, *, compact: bool = True) -> dict[str, Any]:
         """The JSON-ready form with camelCase keys; `compact` leaves out values that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=compact)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        be_strict(handler.resolve_ref_schema(schema))
+        return schema
 
 
 W = TypeVar("W", bound=BaseModel)
