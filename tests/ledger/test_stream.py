@@ -99,6 +99,15 @@ def test_events_are_read_on_from_where_one_was(ledger: Ledger) -> None:
     assert ledger.events(RUN, after=7) == []
 
 
+def test_events_of_one_task_are_found_by_their_index(ledger: Ledger) -> None:
+    asked: list[str] = []
+    ledger.db._reader.set_trace_callback(asked.append)
+    ledger.events(RUN, task_id="one")
+    ledger.db._reader.set_trace_callback(None)
+    (plan,) = [row["detail"] for sql in asked for row in ledger.db.read(f"EXPLAIN QUERY PLAN {sql}")]
+    assert "INDEX events_task (run_id=? AND task_id=? AND seq>?)" in plan
+
+
 def test_change_is_seen_between_looking_and_waiting(ledger: Ledger) -> None:
     ledger.create_run(a_run(), [])
     version = ledger.data_version()

@@ -25,8 +25,10 @@ class Part:
             raise NotFound(f"no {what}; `baton runs list` lists the runs")
         return table.read(rows[0])
 
-    def _many(self, table: Table[R], where: str, values: Collection[object], order: str) -> list[R]:
-        return [table.read(row) for row in self.db.read(table.select(where, order), list(values))]
+    def _many(
+        self, table: Table[R], where: str, values: Collection[object], order: str, index: str | None = None
+    ) -> list[R]:
+        return [table.read(row) for row in self.db.read(table.select(where, order, index), list(values))]
 
     def _write_event(self, db: sqlite3.Connection, run_id: str, event: NewEvent) -> int:
         row = db.execute("SELECT max(seq) FROM events WHERE run_id = ?", (run_id,)).fetchone()

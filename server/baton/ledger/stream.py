@@ -42,10 +42,10 @@ class Stream(Part):
     ) -> list[EventRecord]:
         """Events with a number greater than `after`, oldest first."""
         if task_id is None:
-            where, values = "run_id = ? AND seq > ?", [run_id, after]
-        else:
-            where, values = "run_id = ? AND task_id = ? AND seq > ?", [run_id, task_id, after]
-        return self._many(EVENTS, where, [*values, limit], "seq LIMIT ?")
+            return self._many(EVENTS, "run_id = ? AND seq > ?", [run_id, after, limit], "seq LIMIT ?")
+        where, values = "run_id = ? AND task_id = ? AND seq > ?", [run_id, task_id, after, limit]
+        # Left to itself, SQLite walks all events of the run.
+        return self._many(EVENTS, where, values, "seq LIMIT ?", "events_task")
 
     def events_of(self, run_id: str, kinds: Sequence[str]) -> list[EventRecord]:
         """Every event of these kinds, oldest first."""

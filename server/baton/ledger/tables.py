@@ -63,10 +63,11 @@ class Table(Generic[R]):
         )
         return cursor.lastrowid or 0
 
-    def select(self, where: str = "1", order: str = "") -> str:
-        """The query for whole records."""
+    def select(self, where: str = "1", order: str = "", index: str | None = None) -> str:
+        """The query for whole records, by the index of that name where SQLite would choose another way."""
         ordered = f" ORDER BY {order}" if order else ""
-        return f"SELECT {_names(self.record.model_fields)} FROM {self.name} WHERE {where}{ordered}"
+        indexed = f" INDEXED BY {index}" if index else ""
+        return f"SELECT {_names(self.record.model_fields)} FROM {self.name}{indexed} WHERE {where}{ordered}"
 
     def select_one(self) -> str:
         return self.select(" AND ".join(f"{column} = ?" for column in self.key))
