@@ -142,7 +142,7 @@ def test_what_git_does_not_take_is_listed_and_kept_apart(table: Table) -> None:
         assert [path.rstrip("/") for path in evidence.nested] == [f"{folder_of(name)}/inner"]
         assert evidence.aside is not None
         assert (Path(evidence.aside) / folder_of(name) / "inner" / "i").read_text() == "i\n"
-        assert any("nested repositories are kept apart" in note for note in evidence.notices)
+        assert any("nested repository is kept apart" in note for note in evidence.notices)
 
 
 def test_what_can_only_be_detected_says_so_and_what_is_prevented_too(table: Table) -> None:

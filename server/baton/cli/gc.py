@@ -8,6 +8,7 @@ import click
 
 from baton.cli.shown import echo_json, many_lines
 from baton.consult.retention import forget_old
+from baton.contract.wording import many
 from baton.engine.collect import Collected, collect
 from baton.engine.house import House
 from baton.engine.retention import Decided
@@ -63,7 +64,8 @@ def _tell(done: Collected) -> None:
     for fault in done.faults:
         click.echo(many_lines(f"not removed: {fault}"))
     click.echo(
-        f"{len(done.removed)} runs {'would go' if done.dry_run else 'removed'}, {len(done.kept)} kept,"
+        f"{many(len(done.removed), 'run')} {'would go' if done.dry_run else 'removed'},"
+        f" {len(done.kept)} kept,"
         f" {done.freed_bytes / 2**20:.1f} MiB of results"
     )
 

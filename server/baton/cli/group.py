@@ -13,6 +13,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from baton.cli.shown import many_lines
 from baton.contract.errors import BatonError, InvalidInput
+from baton.contract.nearest import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +29,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
-            from baton.contract.base import nearest  # which validates, and is slow to load
-
             known = self.list_commands(ctx)
-            hint = nearest(name, known)
-            advice = f"did you mean {hint!r}?" if hint else "commands: " + ", ".join(known)
+            advice = did_you_mean(name, known, "commands: " + ", ".join(known))
             raise InvalidInput(f"{ctx.command_path} has no command {name!r}; {advice}")
         return super().resolve_command(ctx, args)
 

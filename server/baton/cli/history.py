@@ -9,6 +9,7 @@ from baton.cli.shown import echo_json, one_line
 from baton.consult.launch import recover_consultations
 from baton.consult.present import listed
 from baton.consult.records import delete
+from baton.contract.wording import many
 from baton.engine.house import House
 
 
@@ -51,6 +52,6 @@ def _delete(house: House, beginning: str, yes: bool) -> None:
     turns = len(house.ledger.consult_turns(name))
     about = one_line(consultation.title or "(text is not kept)")
     if not yes:
-        click.confirm(f"forget {name}, {turns} turns: {about}?", abort=True)
+        click.confirm(f"forget {name}, {many(turns, 'turn')}: {about}?", abort=True)
     freed = delete(house, name)
-    click.echo(f"forgot {name}; {freed} bytes of artifacts removed")
+    click.echo(f"forgot {name}; {many(freed, 'byte')} of artifacts removed")

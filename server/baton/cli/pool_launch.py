@@ -14,6 +14,7 @@ from baton.cli.pool_display import Display, Lines, LiveTable, Quiet, write_now
 from baton.cli.shown import echo_json, many_lines
 from baton.codex.binary import CodexBinary
 from baton.contract.errors import StateUnavailable
+from baton.contract.wording import many
 from baton.engine.house import House
 from baton.ledger.pool_records import JobState, PoolState
 from baton.pool.events import PoolEnd
@@ -55,8 +56,8 @@ def prepare(house: House, file: Path, flags: Flags) -> Launch:
     except JobsRefused as refused:
         for line in refused.lines:
             click.echo(many_lines(line), err=True)
-        count = len(refused.lines)
-        click.echo(f"baton: {count} fault{'s' if count != 1 else ''} in {file}; nothing was run", err=True)
+        faults = many(len(refused.lines), "fault")
+        click.echo(f"baton: {faults} in {file}; nothing was run", err=True)
         click.get_current_context().exit(2)
     return Launch(file, settled.settings, jobs, codex)
 
@@ -101,13 +102,11 @@ def run(house: House, launch: Launch, as_json: bool) -> int:
 
 def begun_line(opened: OpenPool, left: int, at_rest: int, run_dir: Path) -> str:
     """What an invocation is about to do. `at_rest` jobs did not succeed and run again only by name."""
-    parts = [f"{left} job{'s' if left != 1 else ''} to run"]
+    parts = [f"{many(left, 'job')} to run"]
     if opened.skipped:
-        parts.append(f"{opened.skipped} {'are' if opened.skipped != 1 else 'is'} done already")
+        parts.append(f"{many(opened.skipped, 'is', 'are')} done already")
     if at_rest:
-        parts.append(
-            f"{at_rest} wait{'s' if at_rest == 1 else ''} for you to name {'it' if at_rest == 1 else 'them'}"
-        )
+        parts.append(many(at_rest, "waits for you to name it", "wait for you to name them"))
     return f"pool {opened.pool_id}: {', '.join(parts)}; run directory {run_dir}"
 
 

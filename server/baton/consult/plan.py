@@ -19,10 +19,10 @@ from baton.consult.outgoing import Sightings, cleaned, look_through, prose, refu
 from baton.consult.prompt import Asking, prompt
 from baton.consult.request import TurnRequest
 from baton.consult.routing import Candidate, Chosen, Wanted, choose, why_not
-from baton.contract.base import nearest
 from baton.contract.consult import ConsultCall, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, NotFound, WrongState
 from baton.contract.json_schema import schema_fault
+from baton.contract.nearest import did_you_mean
 from baton.contract.session import Session
 from baton.engine.blocking import blocking
 from baton.engine.house import House
@@ -181,8 +181,7 @@ class Seat:
 
 def _check_call(call: ConsultCall, rules: ConsultRules) -> None:
     if call.persona is not None and call.persona not in rules.personas:
-        hint = nearest(call.persona, rules.personas)
-        known = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(rules.personas))
+        known = did_you_mean(call.persona, sorted(rules.personas))
         raise InvalidInput(f"persona: no persona {call.persona!r}; {known}")
     if call.answer_schema is not None:
         fault = schema_fault(call.answer_schema, MAX_SCHEMA)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baton.consult.identity import Host, Identity, not_somebody_else, same_agent
-from baton.contract.base import nearest
 from baton.contract.consult import Side, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent
+from baton.contract.nearest import did_you_mean
 from baton.policy.consult_rules import ConsultAgent
 
 
@@ -78,8 +78,7 @@ def choose(candidates: Mapping[str, Candidate], host: Host, wanted: Wanted) -> l
     by_name = bool(wanted.targets)
     for name in wanted.targets:
         if name not in candidates:
-            hint = nearest(name, candidates)
-            known = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(candidates))
+            known = did_you_mean(name, sorted(candidates))
             raise InvalidInput(f"targets: no agent {name!r}; {known}")
     if len(set(wanted.targets)) != len(wanted.targets):
         raise InvalidInput("targets: names an agent twice")

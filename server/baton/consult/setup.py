@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.policy.faults import KeyPath
 from baton.policy.person import read_person, write_keys
 
@@ -32,8 +32,7 @@ def set_up(codex_home: Path, models: Mapping[str, str], *, dry_run: bool = False
     known = read.layered.policy.consult.agents
     for name in models:
         if name not in known:
-            hint = nearest(name, known)
-            advice = f"did you mean {hint!r}?" if hint else "agents: " + ", ".join(sorted(known))
+            advice = did_you_mean(name, known, "agents: " + ", ".join(sorted(known)))
             raise InvalidInput(f"no agent {name!r}; {advice}")
     wanted: dict[KeyPath, str | bool] = {("consult", "enabled"): True}
     wanted |= {("consult", "agents", name, "model"): model for name, model in models.items()}

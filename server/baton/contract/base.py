@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
@@ -12,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails
 
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.contract.strict import be_strict
 
 
@@ -79,17 +79,6 @@ def _lines(error: ValidationError, where: str, model: type[BaseModel]) -> list[s
     return [_describe(fault, where, model) for fault in faults]
 
 
-def nearest(name: str, valid: Iterable[str]) -> str | None:
-    """The valid name closest to a misspelt one, or None when none is close."""
-    by_folded = {_fold(candidate): candidate for candidate in valid}
-    hits = difflib.get_close_matches(_fold(name), list(by_folded), n=1, cutoff=0.6)
-    return by_folded[hits[0]] if hits else None
-
-
-def _fold(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
-
-
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     for known, name in names.items():
@@ -104,8 +93,7 @@ def _describe(fault: ErrorDetails, where: str, model: type[BaseModel]) -> str:
     place = where + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps)
     if fault["type"] == "extra_forbidden":
         known = _names_at(model, fault["loc"][:-1])
-        hint = nearest(str(fault["loc"][-1]), known)
-        advice = f"did you mean {hint!r}?" if hint else "known keys: " + ", ".join(sorted(known))
+        advice = did_you_mean(str(fault["loc"][-1]), known, "known keys: " + ", ".join(sorted(known)))
         return f"{place}: unknown key; {advice}"
     if fault["type"] == "missing":
         return f"{place}: required, but missing"

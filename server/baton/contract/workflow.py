@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from baton.contract.base import Wire, nearest
+from baton.contract.base import Wire
 from baton.contract.consult import Capability
+from baton.contract.nearest import nearest
 from baton.contract.review import Decision, GivenFinding
 from baton.contract.task import Text, Word
 

@@ -22,6 +22,7 @@ from baton.contract.findings import exploration_schema
 from baton.contract.scope import ScopePlan
 from baton.contract.states import Enforcement, FailureClass, TaskState
 from baton.contract.tree import Capture
+from baton.contract.wording import many
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
 from baton.engine.evidence import scope_evidence, shown, shown_changes, violations_of
@@ -323,11 +324,17 @@ def _both_ends(old: str | None, new: str) -> Sequence[str]:
 def _capture_notices(capture: Capture) -> list[str]:
     found = []
     if capture.ignored:
-        found.append(f"{len(capture.ignored)} ignored paths are kept apart and never applied")
+        found.append(
+            many(len(capture.ignored), "ignored path is", "ignored paths are")
+            + " kept apart and never applied"
+        )
     if capture.nested:
-        found.append(f"{len(capture.nested)} nested repositories are kept apart and never applied")
+        found.append(
+            many(len(capture.nested), "nested repository is", "nested repositories are")
+            + " kept apart and never applied"
+        )
     if capture.unsupported:
-        found.append(f"{len(capture.unsupported)} paths cannot be kept by git")
+        found.append(many(len(capture.unsupported), "path") + " cannot be kept by git")
     if capture.aside_cut:
         found.append("not all ignored content was kept: it is larger than the limit")
     return found

@@ -61,7 +61,8 @@ def collect(house: House, *, days: float | None = None, dry_run: bool = False) -
         runs = [Sized(run, size_of(house, run)) for run in house.ledger.runs(-1)]
         found = Collected(dry_run=dry_run)
         git = Git.find()
-        for decided in decide(runs, time.time(), limit, policy.retention.max_bytes):
+        needed = house.ledger.runs_of_workflows()
+        for decided in decide(runs, time.time(), limit, policy.retention.max_bytes, needed):
             _carry_out(house, git, decided, found)
         sweep(house, git, found.swept, found.faults, idle_days=limit, dry_run=dry_run)
         if not dry_run:

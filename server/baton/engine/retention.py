@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from baton.contract.states import RunState
@@ -35,12 +35,14 @@ class Decided:
     why: str
 
 
-def decide(runs: Sequence[Sized], now: float, days: float, max_bytes: int) -> list[Decided]:
+def decide(
+    runs: Sequence[Sized], now: float, days: float, max_bytes: int, needed: Set[str] = frozenset()
+) -> list[Decided]:
     """Decide about every run, the longest at rest first.
 
     A run goes `days` after it came to rest. When what stays is more than `max_bytes`, settled runs go too,
-    the oldest first. Runs at work, kept ones, and for size alone those that still wait for a decision (held,
-    interrupted, failed), stay.
+    the oldest first. Runs at work, kept ones, those that other work `needed`, and for size alone those that
+    still wait for a decision (held, interrupted, failed), stay.
     """
     ordered = sorted(runs, key=lambda sized: sized.run.ended_at or now)
     total = sum(sized.size for sized in ordered)
@@ -53,6 +55,8 @@ def decide(runs: Sequence[Sized], now: float, days: float, max_bytes: int) -> li
             why = f"it is {run.state}"
         elif run.spared:
             why = "somebody asked to keep it"
+        elif run.run_id in needed:
+            why = "a workflow that has not ended needs it"
         elif age >= days * DAY:
             removed, why = True, f"at rest for {age / DAY:.0f} days"
         elif total > max_bytes and age >= YOUNG_SECONDS:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from baton.contract.states import Integration, RunState, TaskState, Verdict
+from baton.contract.wording import many
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
 from baton.engine.shorten import MAX_ANSWER, fit, size
@@ -41,7 +42,7 @@ def present_batch(run: RunRecord, tasks: Sequence[TaskRecord], head: dict[str, A
         shown["tasks"] = [_line(task, length) for task in news]
         if size(shown) <= most:
             return shown
-    shown["notShown"] = f"the lines of {len(tasks)} tasks; inspect_run summary with taskId has each"
+    shown["notShown"] = f"the lines of {many(len(tasks), 'task')}; inspect_run summary with taskId has each"
     return fit(shown, most)
 
 

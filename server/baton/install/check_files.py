@@ -8,6 +8,7 @@ from typing import Any
 
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import BatonError
+from baton.contract.wording import many
 from baton.install.config_edit import server_in
 from baton.install.disk import There, digest, look
 from baton.install.familiar import EARLIER_FOLDER, EARLIER_LIST
@@ -67,7 +68,8 @@ def check_presets(
         elif agent.state not in ("as shipped", "edited", "yours"):
             yield warning("presets", f"{agent.file}: {agent.state}", "run `baton install`, or mend the file")
     yield ok(
-        "presets", f"{len(found)} agents, {sum(agent.state == 'as shipped' for agent in found)} as shipped"
+        "presets",
+        f"{many(len(found), 'agent')}, {sum(agent.state == 'as shipped' for agent in found)} as shipped",
     )
 
 
@@ -151,7 +153,10 @@ def _compare(places: Places, owned: Owned, package: Package, reinstall: Repair) 
             "run `baton install --upgrade`",
         )
     elif not damaged:
-        yield ok("installed", f"Baton {owned.version} in {places.home}, {len(owned.files)} files as shipped")
+        yield ok(
+            "installed",
+            f"Baton {owned.version} in {places.home}, {many(len(owned.files), 'file')} as shipped",
+        )
 
 
 def _compare_plugin(places: Places, package: Package) -> Iterator[Finding]:
@@ -161,7 +166,7 @@ def _compare_plugin(places: Places, package: Package) -> Iterator[Finding]:
         if differing:
             yield warning(
                 "plugin",
-                f"{copy} differs from this version in {len(differing)} files, such as {differing[0]}",
+                f"{copy} differs from this version in {many(len(differing), 'file')}, such as {differing[0]}",
                 "run `codex plugin add baton@<marketplace>` again: Codex copies a plugin only then",
             )
         else:

@@ -15,6 +15,7 @@ from baton.codex.home import Login, prepare_worker_home
 from baton.codex.probe import forget, probe
 from baton.codex.rules import allow_rules
 from baton.contract.errors import BatonError
+from baton.contract.wording import many
 from baton.install.findings import Finding, failure, note, ok, warning
 from baton.install.places import Places
 from baton.install.surroundings import Codex, models
@@ -106,7 +107,7 @@ def check_models(codex: Codex, policy: Policy) -> Iterator[Finding]:
                 "models", error.message, "name one of the candidates in your policy, or update Codex"
             )
     if named:
-        yield ok("models", f"{len(codex.models)} models; {', '.join(named)}")
+        yield ok("models", f"{many(len(codex.models), 'model')}; {', '.join(named)}")
 
 
 def check_sandbox(codex: Codex, env: Mapping[str, str], state: StateFolder) -> Finding:

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from baton.codex.person_config import read_person_config
 from baton.contract.errors import BatonError, CodexFailure
+from baton.contract.wording import many
 from baton.install.findings import Finding, failure, note, ok, warning
 from baton.install.owned import read_owned
 from baton.install.places import Places
@@ -65,7 +66,7 @@ def check_server(codex: CodexCommands, places: Places, env: Mapping[str, str]) -
             "server", f"{' '.join(entry.argv)} does not answer: {error}", "run `baton doctor --fix`"
         )
         return
-    message = f"{tools} tools after {started * 1000:.0f} ms; first call served after {answered:.1f} s"
+    message = f"{many(tools, 'tool')} after {started * 1000:.0f} ms; first call served after {answered:.1f} s"
     if started >= FIRST_REQUEST:
         yield warning("server", f"{message}: too late for the first model request of a session")
     else:

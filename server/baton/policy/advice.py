@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from baton.contract.advice import Advice, Choice, Facts, Fit, Proof, Seams
+from baton.contract.wording import many
 from baton.policy.routing_rules import AdviceRules, Root
 
 
@@ -20,7 +21,7 @@ def advise(facts: Facts, rules: AdviceRules, root: Root, *, tasks: int, checks: 
         return Advice(choice=Choice.DELEGATE, reasons=["the root edits nothing (root.mode is control-plane)"])
     size = facts.size_lines
     if size is not None and size <= rules.solo_lines:
-        told = f"about {size} lines: describing it takes as long as making it (advice.solo_lines)"
+        told = f"about {many(size, 'line')}: describing it takes as long as making it (advice.solo_lines)"
         return Advice(choice=Choice.SOLO, reasons=[told, *against])
     large = size is not None and size >= rules.delegate_lines
     if against and not large:
@@ -48,7 +49,7 @@ def _against(facts: Facts) -> list[str]:
 def _in_favour(facts: Facts, rules: AdviceRules, tasks: int, checks: bool) -> list[str]:
     reasons = []
     if facts.size_lines is not None and facts.size_lines >= rules.delegate_lines:
-        reasons.append(f"about {facts.size_lines} lines of work (advice.delegate_lines)")
+        reasons.append(f"about {many(facts.size_lines, 'line')} of work (advice.delegate_lines)")
     if facts.seams is Seams.CLEAR:
         reasons.append("a clear seam")
     if checks or facts.verification is Proof.COMMAND:

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean, nearest
 from baton.policy.model import Policy
 from baton.policy.narrowing import shown
 
@@ -62,10 +62,7 @@ def describe(fault: ErrorDetails, siblings: Iterable[str]) -> str:
     match fault["type"]:
         case "extra_forbidden":
             known = _names_at(path[:-1])
-            hint = nearest(path[-1], known)
-            return f"{where}: unknown key; " + (
-                f"did you mean {hint!r}?" if hint else f"known: {', '.join(known)}"
-            )
+            return f"{where}: unknown key; " + did_you_mean(path[-1], known)
         case "missing":
             hint = nearest(path[-2], siblings) if len(path) > 2 else None
             entry = shown_key((*path[:-2], hint)) if hint else ""

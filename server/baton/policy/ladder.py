@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from baton.contract.evidence import Decision, TurnFailure
 from baton.contract.states import FailureClass
+from baton.contract.wording import many
 from baton.policy.model import Policy
 from baton.policy.section import EFFORTS
 
@@ -169,7 +170,7 @@ def _wait(
 ) -> Decision:
     rules = policy.escalation
     if history.waits >= rules.max_waits:
-        why = f"{entry.why}; it has waited {history.waits} times (escalation.max_waits)"
+        why = f"{entry.why}; it has waited {many(history.waits, 'time')} (escalation.max_waits)"
         return _stop(trouble, why + _when(failure))
     asked = failure.retry_after_seconds if failure is not None else None
     if asked is not None and asked > rules.wait_seconds:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.policy.consult_rules import ConsultRules
 from baton.policy.narrowing import FIXED
 from baton.policy.pool_rules import PoolRules
@@ -23,7 +24,7 @@ from baton.policy.run_rules import (
     Network,
     Retention,
 )
-from baton.policy.section import Name, Section, Slug, name_advice
+from baton.policy.section import Name, Section, Slug
 from baton.policy.workflow_rules import WorkflowRules
 
 
@@ -58,11 +59,11 @@ class Policy(Section):
         """The role of that name, or the default one for None. Raises `InvalidInput` naming the nearest."""
         wanted = self.routing.default_role if name is None else name
         if wanted not in self.roles:
-            raise InvalidInput(f"role: no role {wanted!r}; {name_advice(wanted, self.roles)}")
+            raise InvalidInput(f"role: no role {wanted!r}; {did_you_mean(wanted, sorted(self.roles))}")
         return wanted, self.roles[wanted]
 
     def tier(self, name: str) -> Tier:
         """The tier of that name. Raises `InvalidInput` naming the nearest."""
         if name not in self.tiers:
-            raise InvalidInput(f"tier: no tier {name!r}; {name_advice(name, self.tiers)}")
+            raise InvalidInput(f"tier: no tier {name!r}; {did_you_mean(name, sorted(self.tiers))}")
         return self.tiers[name]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton.contract.nearest import did_you_mean
 from baton.contract.workflow import Executor, Step, read_binding
 from baton.policy.model import Policy
-from baton.policy.section import name_advice
 
 
 def broken_references(policy: Policy) -> list[tuple[tuple[str, ...], str]]:
     """Names in the policy that lead nowhere: the key, and what is expected there."""
     broken: list[tuple[tuple[str, ...], str]] = []
     if policy.routing.default_role not in policy.roles:
-        advice = name_advice(policy.routing.default_role, policy.roles)
+        advice = did_you_mean(policy.routing.default_role, sorted(policy.roles))
         broken.append((("routing", "default_role"), f"expected the name of a role; {advice}"))
     for name, role in policy.roles.items():
         if role.tier not in policy.tiers:
-            advice = name_advice(role.tier, policy.tiers)
+            advice = did_you_mean(role.tier, sorted(policy.tiers))
             broken.append((("roles", name, "tier"), f"expected the name of a tier; {advice}"))
     for tier in policy.escalation.tiers:
         if tier not in policy.tiers:
-            advice = name_advice(tier, policy.tiers)
+            advice = did_you_mean(tier, sorted(policy.tiers))
             broken.append((("escalation", "tiers"), f"expected names of tiers, got {tier!r}; {advice}"))
     tables: dict[tuple[str, ...], dict[Step, str]] = {("bindings",): policy.workflow.bindings}
     tables |= {("presets", name): table for name, table in policy.workflow.presets.items()}
@@ -48,4 +48,8 @@ def unknown_names(policy: Policy, step: Step, text: str) -> list[str]:
     binding = read_binding(step, text)
     known: dict[str, Any] = policy.roles if binding.executor is Executor.ISOLATED else policy.consult.agents
     what = "role" if binding.executor is Executor.ISOLATED else "agent"
-    return [f"no {what} {name!r}: {name_advice(name, known)}" for name in binding.names if name not in known]
+    return [
+        f"no {what} {name!r}: {did_you_mean(name, sorted(known))}"
+        for name in binding.names
+        if name not in known
+    ]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.contract.base import nearest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.policy.bundle import bundle_root
 from baton.policy.ladder import ladder_table
 from baton.policy.load import load_layers
@@ -94,8 +94,7 @@ def role_instructions(role_name: str, role: Role, bundle: Path | None = None) ->
     root = bundle or bundle_root()
     known = sorted(file.name.removesuffix(".md.j2") for file in (root / TEMPLATES / "roles").glob("*.md.j2"))
     if role.template not in known:
-        hint = nearest(role.template, known)
-        advice = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(known)
+        advice = did_you_mean(role.template, known)
         raise InvalidInput(f"roles.{role_name}.template: no template {role.template!r}; {advice}")
     text = environment(root).get_template(f"roles/{role.template}.md.j2").render(role=role)
     return "\n\n".join(part.strip() for part in (text, role.instructions) if part.strip()) + "\n"

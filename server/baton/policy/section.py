@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, StringConstraints
 
-from baton.contract.base import nearest
 from baton.policy.narrowing import ordered
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -75,9 +73,3 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
     )
-
-
-def name_advice(name: str, known: Iterable[str]) -> str:
-    """The nearest of the known names, or all of them, for a name that is none."""
-    hint = nearest(name, known)
-    return f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(known))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.contract.base import nearest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.policy.model import Policy
 from baton.policy.section import EFFORTS
 
@@ -93,8 +93,7 @@ def nearest_effort(asked: str, model: ModelEntry) -> EffortChoice:
     if asked in usable:
         return EffortChoice(asked, asked)
     if asked not in EFFORTS and asked != DELEGATING_EFFORT:
-        hint = nearest(asked, usable or EFFORTS)
-        advice = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(usable or EFFORTS)
+        advice = did_you_mean(asked, usable or EFFORTS)
         raise InvalidInput(f"effort: {model.slug} has no effort {asked!r}; {advice}")
     if model.efforts and not usable:
         raise InvalidInput(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput, NotFound, WrongState
+from baton.contract.nearest import did_you_mean
 from baton.engine.house import House
 from baton.ledger.pool_records import UNSUCCESSFUL, JobState, PoolJobRecord, PoolRecord, PoolState
 from baton.pool.opening import read_identity
@@ -37,8 +37,7 @@ def find_pool(house: House, text: str | None, run_dir: Path | None = None) -> Po
         named = ", ".join(pool.pool_id for pool in found[:5])
         raise InvalidInput(f"{text} belongs to several pools ({named}); name one of them")
     if not found:
-        hint = nearest(text, [pool.pool_id for pool in known])
-        advice = f"did you mean {hint!r}?" if hint else "`baton pool list` lists the pools"
+        advice = did_you_mean(text, [pool.pool_id for pool in known], "`baton pool list` lists the pools")
         raise NotFound(f"no pool {text!r}; {advice}")
     return found[0]
 

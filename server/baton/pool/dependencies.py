@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from baton.contract.base import nearest
+from baton.contract.nearest import nearest
 
 Graph = Mapping[str, Sequence[str]]
 """For each job the jobs that it waits for."""

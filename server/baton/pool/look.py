@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton.contract.evidence import Route
+from baton.contract.wording import many
 from baton.engine.house import House
 from baton.ledger.pool_records import PoolAttemptRecord
 from baton.pool.earlier import REQUESTED_ROUTE
@@ -43,7 +44,9 @@ def job_json(house: House, pool_id: str, job_id: str) -> dict[str, Any]:
 def job_lines(house: House, pool_id: str, job_id: str) -> Iterator[str]:
     """The same for a person. Raises `NotFound`."""
     job = house.ledger.pool_job(pool_id, job_id)
-    yield f"{job.job_id}  {job.state.value}" + (f"  {job.tokens:,} tokens" if job.tokens is not None else "")
+    yield f"{job.job_id}  {job.state.value}" + (
+        f"  {many(job.tokens, 'token')}" if job.tokens is not None else ""
+    )
     if job.reason:
         yield f"  because: {job.reason}"
     for attempt in house.ledger.pool_attempts(pool_id, job_id):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.codex.binary import CodexBinary
+from baton.contract.wording import many
 from baton.pool.earlier import REQUESTED_ROUTE
 from baton.pool.jobs import Job
 from baton.pool.settings import PoolSettings
@@ -78,18 +79,17 @@ def job_spec(job: Job) -> dict[str, Any]:
 def plan_lines(jobs: Sequence[Job], settings: PoolSettings, codex: CodexBinary) -> Iterator[str]:
     """The plan for a person: how the pool runs, then a line for each job."""
     writers = sum(job.writes for job in jobs)
-    count = f"{len(jobs)} job{'s' if len(jobs) != 1 else ''}"
-    yield f"{count}, {writers} that write{'s' if writers == 1 else ''}; nothing has been started"
+    yield f"{many(len(jobs), 'job')}, {many(writers, 'that writes', 'that write')}; nothing has been started"
     yield f"back end     {settings.backend} (routes: {attestation(settings)})"
     yield f"codex        {codex.version} {codex.path}"
-    at_once = f"{settings.concurrency} jobs at once, {settings.write_concurrency} of them writing"
+    at_once = f"{many(settings.concurrency, 'job')} at once, {settings.write_concurrency} of them writing"
     yield f"concurrency  {at_once}"
     yield (
         f"attempts     {settings.timeout_seconds:g} s each, {settings.retries} more after the first where a"
         f" job may be repeated, {settings.backoff_seconds:g} s before the first of them"
     )
     if settings.token_budget is not None:
-        yield f"budget       {settings.token_budget:,} tokens"
+        yield f"budget       {many(settings.token_budget, 'token')}"
     yield f"project      {settings.project}"
     yield f"run folder   {settings.run_dir}"
     for source in settings.sources:
@@ -111,8 +111,7 @@ def _job_line(job: Job) -> str:
     if job.depends_on:
         parts.append("after " + ", ".join(job.depends_on))
     if job.verification_commands:
-        count = len(job.verification_commands)
-        parts.append(f"{count} check{'s' if count != 1 else ''}")
+        parts.append(many(len(job.verification_commands), "check"))
     if job.route.note:
         parts.append(job.route.note)
     return "  ".join(parts)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from baton.contract.wording import many
 from baton.ledger.pool_records import UNSUCCESSFUL, JobState, PoolRecord, PoolState
 from baton.pool.events import FAILED_NAMED, PoolEnd, PoolEvent
 from baton.pool.settle import arguments
@@ -46,7 +47,7 @@ def measures(status: PoolStatus) -> Iterator[str]:
     if status.eta_seconds is not None:
         yield f"about {duration(status.eta_seconds)} left"
     if status.tokens is not None:
-        yield f"{status.tokens:,} tokens"
+        yield many(status.tokens, "token")
     if status.limit is not None and status.alive:
         yield f"{status.limit} at once"
     if status.pause_until is not None:
@@ -122,8 +123,8 @@ def event_line(event: PoolEvent) -> str | None:
         case "pool.stopping":
             count = data.get("writers")
             wait = (
-                f"; {count} writer{'s' if count != 1 else ''} may end first, unless told again"
-                if count
+                f"; {many(count, 'writer')} may end first, unless told again"
+                if isinstance(count, int) and count
                 else ""
             )
             return f"stopping{why}{wait}"
@@ -132,7 +133,7 @@ def event_line(event: PoolEvent) -> str | None:
 
 def summary_lines(end: PoolEnd, pool: PoolRecord, tokens: int | None) -> Iterator[str]:
     """How an invocation ended, with the jobs that did not succeed and the commands that go on."""
-    spent = f"; {tokens:,} tokens" if tokens is not None else ""
+    spent = f"; {many(tokens, 'token')}" if tokens is not None else ""
     yield f"pool {end.pool_id} {end.state.value}: {counts_text(end.counts)} of {total(end.counts)}{spent}"
     if end.note:
         yield f"  {end.note}"

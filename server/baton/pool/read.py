@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from baton.contract.base import faults_of, nearest
+from baton.contract.base import faults_of
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import BatonError, InvalidInput
 from baton.contract.job import JOB_ID, JobRow
+from baton.contract.nearest import did_you_mean
 from baton.contract.states import ChangeIntent
 from baton.contract.task import Task
 from baton.policy.model import Policy
@@ -265,8 +266,7 @@ def resolve_route(row: JobRow, policy: Policy, catalogue: Sequence[ModelEntry]) 
     entry = next((one for one in catalogue if one.slug == row.model), None)
     if entry is None:
         listed = [one.slug for one in catalogue if one.listed]
-        hint = nearest(row.model, listed)
-        advice = f"did you mean {hint!r}?" if hint else "it has: " + ", ".join(listed[:12])
+        advice = did_you_mean(row.model, listed, "it has: " + ", ".join(listed[:12]))
         raise InvalidInput(f"model: the installed Codex has no model {row.model!r}; {advice}")
     tiers = (tier for tier in policy.tiers.values() if tier.family == family_of(entry.slug))
     tier = next(tiers, None)

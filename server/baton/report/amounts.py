@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 
+from baton.contract.wording import many
+
 
 def took(seconds: float | None) -> str:
     """`0.4 s`, `42 s`, `2 min 03 s`, `1 h 05 min`, `3 d 04 h`; `unknown` for None."""
@@ -29,7 +31,7 @@ def count(number: int | None) -> str:
 def size(number: int) -> str:
     """`940 bytes`, `12.3 KB`, `4.1 MB`."""
     if number < 1000:
-        return f"{number} bytes"
+        return many(number, "byte")
     if number < 999_950:
         return f"{number / 1000:.1f} KB"
     return f"{number / 1_000_000:.1f} MB"
@@ -50,8 +52,3 @@ def moment(seconds: float) -> str:
 def iso(seconds: float) -> str:
     """The same for machines, with the offset from UTC."""
     return datetime.datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-
-
-def many(number: int, what: str) -> str:
-    """`1 task`, `2 tasks`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

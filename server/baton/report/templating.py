@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from baton.contract.visible import LINES, visible
+from baton.contract.wording import many
 from baton.report import amounts
 from baton.report.marked import marked, marked_words
 from baton.report.tones import spoken, tone
@@ -45,7 +46,7 @@ def environment() -> Environment:
         money=amounts.money,
         moment=amounts.moment,
         iso=amounts.iso,
-        many=amounts.many,
+        many=many,
     )
     return made
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from baton.contract.visible import one_line, visible
-from baton.report.amounts import count, many, moment, money, took
+from baton.contract.wording import many
+from baton.report.amounts import count, moment, money, took
 from baton.report.page import Report
 from baton.report.task_shown import CheckRow, TaskShown
 from baton.report.tones import ACTIVE, BAD, GOOD, WARN, spoken, tone

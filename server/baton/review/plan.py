@@ -16,8 +16,8 @@ from baton.consult.identity import Host
 from baton.consult.outgoing import Sighting, Sightings, is_code, look_through, prose, refuse_secrets
 from baton.consult.plan import Seat, candidates_of, find_seats, rules_for, seat_names, workspace_of
 from baton.consult.routing import Candidate, Chosen, Wanted, choose, rank, why_not
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed
+from baton.contract.nearest import did_you_mean
 from baton.contract.review import Finding, GivenFinding, ReviewCall, ReviewMode
 from baton.contract.session import Session
 from baton.engine.blocking import blocking
@@ -294,8 +294,7 @@ def _of_list(
 
 def _check_persona(persona: str | None, rules: ConsultRules) -> None:
     if persona is not None and persona not in rules.personas:
-        hint = nearest(persona, rules.personas)
-        known = f"did you mean {hint!r}?" if hint else "known: " + ", ".join(sorted(rules.personas))
+        known = did_you_mean(persona, sorted(rules.personas))
         raise InvalidInput(f"persona: no persona {persona!r}; {known}")
 
 

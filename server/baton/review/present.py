@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton.contract.review import ReviewState
+from baton.contract.wording import many
 from baton.engine.shorten import SHORTENED, size
 from baton.ledger.review_records import ReviewFindingRecord, ReviewReadRecord, ReviewRecord
 from baton.ledger.reviews import serious_open
@@ -74,7 +75,7 @@ def present(
         if left == 0:
             break
     if left:
-        shown[SHORTENED] = f"{left} more findings: review status {review.review_id} what=findings"
+        shown[SHORTENED] = f"{many(left, 'more finding')}: review status {review.review_id} what=findings"
     elif findings and not detail:
         shown[SHORTENED] = f"details: review status {review.review_id} what=findings"
     if not shown["findings"] and not findings:

@@ -16,6 +16,8 @@ from baton.consult.service import ConsultService
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, NotFound, WrongState
 from baton.contract.review import Disposition, ReviewAction, ReviewCall, ReviewPart, ReviewState
 from baton.contract.session import Session
+from baton.contract.visible import one_line
+from baton.contract.wording import many
 from baton.engine.blocking import blocking
 from baton.engine.paging import entries_window, text_window
 from baton.ledger.consult_records import ConsultationRecord
@@ -84,7 +86,8 @@ class ReviewService:
             raise WrongState(f"review {parent.review_id} is {parent.state.value}; finalise it first")
         if parent.round >= setting.rules.max_fix_rounds:
             raise WrongState(
-                f"{parent.round} fix rounds are over (review.max_fix_rounds); what is open needs the person"
+                f"{many(parent.round, 'fix round is', 'fix rounds are')} over"
+                " (review.max_fix_rounds); what is open needs the person"
             )
         closed = (Disposition.REJECTED, Disposition.ACCEPTED_RISK)
         return [

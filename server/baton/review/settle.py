@@ -16,6 +16,7 @@ from baton.consult.service import ConsultService
 from baton.contract.consult import TurnState
 from baton.contract.errors import BatonError, NotFound, SpendLimit, WrongState
 from baton.contract.review import Disposition, RecheckStatus, ReviewState
+from baton.contract.wording import many
 from baton.ledger.consult_records import ConsultTurnRecord
 from baton.ledger.review_records import (
     DispositionRecord,
@@ -126,7 +127,11 @@ def _read(
 def _detail(parsed: Parsed | None) -> str | None:
     if parsed is None:
         return "no list of findings is in it; its text is kept"
-    return f"{parsed.left_out} entries are no findings; its text is kept" if parsed.left_out else None
+    return (
+        f"{many(parsed.left_out, 'entry is no finding', 'entries are no findings')}; its text is kept"
+        if parsed.left_out
+        else None
+    )
 
 
 def _repair(

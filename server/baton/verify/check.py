@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from baton.contract.errors import BatonError
 from baton.contract.evidence import CheckResult, CheckStatus
+from baton.contract.wording import many
 from baton.ledger.artifacts import Artifacts
 from baton.process.child import Finished
 from baton.process.environment import check_environment
@@ -192,9 +193,11 @@ def conclude(
 def _leftovers(done: Finished) -> list[str]:
     notes = []
     if done.leftovers:
-        notes.append(f"{done.leftovers} process(es) it left running were ended")
+        left = many(done.leftovers, "process", "processes")
+        notes.append(f"ended {left} that it had left running")
     if done.survivors:
-        notes.append(f"{done.survivors} process(es) it left running could not be ended")
+        left = many(done.survivors, "process", "processes")
+        notes.append(f"could not end {left} that it had left running")
     return notes
 
 

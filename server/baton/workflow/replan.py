@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.contract.errors import InvalidInput, WrongState
+from baton.contract.wording import many
 from baton.contract.workflow import StepState, WorkflowCall
 from baton.engine.blocking import blocking
 from baton.review.confirm import approval_of, bound, fits, new_token
@@ -39,7 +40,8 @@ async def replan(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any] |
         after = advance(after, event)
         if after.round > terms.max_fix_rounds:
             raise InvalidInput(
-                f"step: all {terms.max_fix_rounds} fix rounds are used; give moreRounds as well"
+                f"step: {many(terms.max_fix_rounds, 'fix round is', 'fix rounds are')} used;"
+                " give moreRounds as well"
             )
     changed = {
         step.value: f"{job.terms.bindings[step].shown} -> {new.shown}"

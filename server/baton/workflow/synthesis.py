@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from baton.contract.errors import InvalidInput, WrongState
 from baton.contract.review import Decision, Disposition, GivenFinding, ReviewAction, ReviewCall, ReviewState
+from baton.contract.wording import many
 from baton.contract.workflow import Step
 from baton.engine.blocking import blocking
 from baton.workflow.doors import Doors, ground_of
@@ -54,12 +55,13 @@ async def finalise(
     )
     unread = ", ".join(unread_seats(doors.house, review_id))
     why = {
-        Event.OPEN: f"{facts.open_serious} serious findings are open"
+        Event.OPEN: many(facts.open_serious, "serious finding is", "serious findings are") + " open"
         if facts.open_serious
         else "the tests do not pass",
         Event.MOVED: "the workspace changed since it was tested and reviewed",
         Event.UNREAD: f"the findings of {unread} could not be read; it is asked again",
-        Event.AT_CAP: f"{facts.open_serious} serious findings are open"
+        Event.AT_CAP: many(facts.open_serious, "serious finding is", "serious findings are")
+        + " open"
         + ("" if facts.tests_passed else ", tests do not pass")
         + (f", {unread} could not be read" if unread else "")
         + f", and {job.workflow.round} of {job.terms.max_fix_rounds} fix rounds are used",

@@ -16,6 +16,7 @@ from baton.consult.routing import Candidate, Wanted, choose
 from baton.consult.service import ConsultService
 from baton.contract.base import Wire, nearest
 from baton.contract.errors import InvalidInput, NoAgent
+from baton.contract.nearest import did_you_mean
 from baton.contract.session import Session
 from baton.contract.task import TaskCall
 from baton.contract.workflow import CAPABILITIES, Binding, Executor, Step, read_binding
@@ -87,8 +88,7 @@ def wanted_bindings(
     layers: list[Mapping[Step, str]] = [rules.bindings]
     if preset is not None:
         if preset not in rules.presets:
-            hint = nearest(preset, rules.presets)
-            known = f"did you mean {hint!r}?" if hint else "known: " + (", ".join(rules.presets) or "none")
+            known = did_you_mean(preset, rules.presets)
             raise InvalidInput(f"preset: no preset {preset!r}; {known}")
         layers.append(rules.presets[preset])
     layers.append(given)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton.contract.tree import Capture, show_path
+from baton.contract.wording import many
 from baton.workspace.aside import keep_aside
 from baton.workspace.beyond import note_beyond
 from baton.workspace.changes import changes_inside, without_folders
@@ -196,7 +197,8 @@ class _Capturing:
         if found.dropped:
             found.over_limit = (
                 f"the worker made more than {limits.captured_files} files or "
-                f"{limits.captured_bytes // 2**20} MiB: {len(found.dropped)} paths are not captured, "
+                f"{limits.captured_bytes // 2**20} MiB: "
+                f"{many(len(found.dropped), 'path is', 'paths are')} not captured, "
                 f"{show_path(found.dropped[0])} first"
             )
         found.disk = kept

@@ -127,7 +127,7 @@ def test_neither_the_instructions_of_the_repository_nor_the_web_reach_it_unasked
 @pytest.mark.parametrize(
     ("agent", "failure", "detail"),
     [
-        (replace(AGENT, model="gpt-5.6-lunar"), ReplyFailure.UNKNOWN_MODEL, "did you mean gpt-5.6-luna?"),
+        (replace(AGENT, model="gpt-5.6-lunar"), ReplyFailure.UNKNOWN_MODEL, "did you mean 'gpt-5.6-luna'?"),
         (replace(AGENT, effort="enormous"), ReplyFailure.BAD_REQUEST, "no effort enormous"),
     ],
 )

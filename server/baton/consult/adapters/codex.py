@@ -30,9 +30,9 @@ from baton.consult.adapters.protocol import (
     Sees,
     Tell,
 )
-from baton.contract.base import nearest
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import CodexFailure, StateUnavailable
+from baton.contract.nearest import did_you_mean
 from baton.contract.reply import ReplyFailure
 from baton.contract.scope import ScopePlan
 from baton.engine.machine import Machine
@@ -106,8 +106,8 @@ def _route(agent: Agent, models: tuple[ModelEntry, ...]) -> tuple[str, str | Non
     else:
         found = [entry for entry in models if entry.slug == agent.model]
         if not found:
-            hint = nearest(agent.model, [entry.slug for entry in models])
-            advice = f"did you mean {hint}?" if hint else "baton models lists those it has"
+            slugs = [entry.slug for entry in models]
+            advice = did_you_mean(agent.model, slugs, "`baton models` lists those it has")
             raise CannotAsk(ReplyFailure.UNKNOWN_MODEL, f"this Codex has no model {agent.model}; {advice}")
         entry = found[0]
     if agent.effort is not None and entry.efforts and agent.effort not in entry.efforts:

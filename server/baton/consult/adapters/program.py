@@ -13,8 +13,8 @@ from typing import Any
 
 from baton.codex.version_cache import VersionCache
 from baton.consult.adapters.protocol import Agent, CannotAsk
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.contract.reply import ReplyFailure
 from baton.engine.house import House
 from baton.process.environment import tool_environment
@@ -73,8 +73,7 @@ def check_extra(agent: Agent, known: Mapping[str, type]) -> Mapping[str, Any]:
     """The agent's settings for its runtime. Raises `InvalidInput` for an unknown one or a wrong kind."""
     for name, value in agent.extra.items():
         if name not in known:
-            hint = nearest(name, known)
-            advice = f"did you mean {hint!r}?" if hint else "known: " + (", ".join(sorted(known)) or "none")
+            advice = did_you_mean(name, sorted(known))
             raise InvalidInput(f"agents.{agent.id}.settings.{name}: unknown setting; {advice}")
         wanted = known[name]
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):

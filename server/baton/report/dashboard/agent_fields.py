@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from baton.contract.base import nearest
 from baton.contract.errors import InvalidInput
+from baton.contract.nearest import did_you_mean
 from baton.policy.consult_rules import CAPABILITIES, ConsultAgent
 from baton.policy.faults import KeyPath, PolicyRefused, shown_key
 from baton.policy.layer import LayerName
@@ -85,8 +85,7 @@ def wanted(agent: str, fields: list[Field], form: Mapping[str, str]) -> dict[Key
     known = {field.name: field for field in fields}
     for name in form:
         if name not in known:
-            hint = nearest(name, known)
-            advice = f"did you mean {hint!r}?" if hint else f"known: {', '.join(known)}"
+            advice = did_you_mean(name, known)
             raise InvalidInput(f"{name[:60]}: no field of an agent's form; {advice}")
     return {
         ("consult", "agents", agent, *known[name].key): known[name].read(text)
