@@ -14,7 +14,7 @@ from baton.consult.identity import Host, Identity, not_somebody_else
 from baton.consult.plan import Seat, candidates_of, find_seats, seat_names
 from baton.consult.routing import Candidate, Wanted, choose
 from baton.consult.service import ConsultService
-from baton.contract.base import Wire, nearest
+from baton.contract.base import Wire
 from baton.contract.errors import InvalidInput, NoAgent
 from baton.contract.nearest import did_you_mean
 from baton.contract.session import Session
