@@ -49,6 +49,8 @@ class Desk:
     policy: Path
     script: scripted.Script
     id: str = ""
+    model: str = HOST
+    """Of the session."""
 
     def call(self, action: str, **arguments: Any) -> dict[str, Any]:
         """What `workflow` answers; raises what it raises."""
@@ -58,7 +60,9 @@ class Desk:
         call = parse(WorkflowCall, given, "workflow")
 
         async def do() -> dict[str, Any]:
-            return await service_of(self.house).workflow(call, Session(cwd=str(self.folder), model=HOST))
+            return await service_of(self.house).workflow(
+                call, Session(cwd=str(self.folder), model=self.model)
+            )
 
         told = anyio.run(do)
         (spec,) = workflow_specs()

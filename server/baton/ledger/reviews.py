@@ -177,10 +177,15 @@ class Reviews(Part):
             return cursor.rowcount
 
     def delete_reviews(self, before: float) -> int:
-        """Forget reviews at rest whose last change is older; how many. Consultations go their own way."""
+        """Forget reviews at rest whose last change is older; how many. Consultations go their own way.
+
+        Steps of a workflow stay as long as it.
+        """
         with self.db.transaction() as db:
             cursor = db.execute(
-                "DELETE FROM reviews WHERE updated_at < ? AND state NOT IN ('planned', 'running')", [before]
+                "DELETE FROM reviews WHERE updated_at < ? AND state NOT IN ('planned', 'running')"
+                " AND NOT EXISTS (SELECT 1 FROM workflow_steps WHERE review_id = reviews.review_id)",
+                [before],
             )
             return cursor.rowcount
 

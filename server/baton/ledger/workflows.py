@@ -118,6 +118,14 @@ class Workflows(Part):
         )
         return rows[0][0] if rows else None
 
+    def runs_of_workflows(self) -> set[str]:
+        """Runs that are steps of workflows which have not ended."""
+        rows = self.db.read(
+            "SELECT s.run_id FROM workflow_steps s JOIN workflows w USING (workflow_id)"
+            " WHERE s.run_id IS NOT NULL AND w.ended_at IS NULL"
+        )
+        return {row[0] for row in rows}
+
     def attempts_made(self, run_id: str) -> int:
         """How many attempts a run's tasks have had."""
         return int(self.db.read("SELECT count(*) FROM attempts WHERE run_id = ?", [run_id])[0][0])

@@ -46,8 +46,13 @@ class ReviewService:
         self._house = consulting.house
         self._ledger = consulting.house.ledger
 
-    async def review(self, call: ReviewCall, session: Session, person: Person = nobody) -> dict[str, Any]:
-        """Do one action. Raises `BatonError`; nothing was sent then, unless it says so."""
+    async def review(
+        self, call: ReviewCall, session: Session, person: Person = nobody, *, any_round: bool = False
+    ) -> dict[str, Any]:
+        """Do one action. Raises `BatonError`; nothing was sent then, unless it says so.
+
+        `any_round` is for who bounds rechecks otherwise than by `review.max_fix_rounds`.
+        """
         await self._consulting.recover()
         if call.action is ReviewAction.PLAN:
             return await self._plan(call, session)
@@ -62,18 +67,23 @@ class ReviewService:
             case ReviewAction.RETRY:
                 return await self._retry(self._settled(review), call, session)
             case ReviewAction.RECHECK:
-                return await self._plan(call, session, self._settled(review))
+                return await self._plan(call, session, self._settled(review), any_round)
         return await self._status(review, call)
 
     # -- before anything is sent -------------------------------------------------------------------
 
     async def _plan(
-        self, call: ReviewCall, session: Session, parent: ReviewRecord | None = None
+        self,
+        call: ReviewCall,
+        session: Session,
+        parent: ReviewRecord | None = None,
+        any_round: bool = False,
     ) -> dict[str, Any]:
         setting = setting_for(self._house, call.workspace or (parent.workspace if parent else None), session)
         before = None
         if parent is not None:
-            before = (parent, self._to_recheck(parent, setting))
+            most = None if any_round else setting.rules.max_fix_rounds
+            before = (parent, self._to_recheck(parent, most))
         looked = self._consulting.look, self._consulting.adapter_of
         made = await make_review_plan(setting, call, *looked, before)
         await blocking(self._ledger.expire_plans, time.time() - PLAN_SECONDS)
@@ -81,10 +91,10 @@ class ReviewService:
         token = made.token if setting.rules.confirmation == "token" else None
         return planned(review, made.shown, token)
 
-    def _to_recheck(self, parent: ReviewRecord, setting: Setting) -> list[Any]:
+    def _to_recheck(self, parent: ReviewRecord, most: int | None) -> list[Any]:
         if parent.state is not ReviewState.FINALISED:
             raise WrongState(f"review {parent.review_id} is {parent.state.value}; finalise it first")
-        if parent.round >= setting.rules.max_fix_rounds:
+        if most is not None and parent.round >= most:
             raise WrongState(
                 f"{many(parent.round, 'fix round is', 'fix rounds are')} over"
                 " (review.max_fix_rounds); what is open needs the person"

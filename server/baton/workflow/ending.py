@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton.consult.records import delete
-from baton.contract.calls import ControlAction, ControlCall
 from baton.contract.errors import BatonError
-from baton.contract.workflow import StepState
+from baton.contract.workflow import StepState, WorkflowState
 from baton.engine.blocking import blocking
 from baton.engine.house import House
 from baton.ledger.consultations import DAY
@@ -20,27 +19,19 @@ from baton.workflow.ground import Ground
 from baton.workflow.history import Job
 from baton.workflow.machine import Event
 from baton.workflow.outcome import move
+from baton.workflow.stopping import stop
 
 
 async def cancel(doors: Doors, job: Job) -> None:
     """Stop what is at work and end the workflow; everything that came is kept. Idempotent."""
-    if job.workflow.state.ended:
+    if not job.workflow.state.ended:
+        await blocking(_close, doors, job)
+    job = await blocking(Job.read, doors.house, job.id)
+    if job.workflow.state is not WorkflowState.CANCELLED:
         return
-    await blocking(_close, doors, job)
-    ledger = doors.house.ledger
+    # Also of one that was cancelled before: whoever did may not have come to it.
     for step in job.steps:
-        if step.state is not StepState.RUNNING:
-            continue
-        asked = step.consultation_id
-        if step.review_id is not None:
-            asked = ledger.review(step.review_id).consultation_id
-        if asked is not None:
-            await blocking(ledger.ask_to_cancel, asked)
-        run_id = step.run_id or ledger.run_labelled(f"{job.id}/{step.number}")
-        if run_id is not None and not ledger.run(run_id).state.at_rest:
-            await doors.engine.control_run(
-                ControlCall(run_id=run_id, action=ControlAction.CANCEL), doors.session
-            )
+        await stop(doors, step)
 
 
 def _close(doors: Doors, job: Job) -> None:
@@ -77,14 +68,15 @@ def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) 
             continue
         try:
             if not dry_run:
-                _forget(house, Job.read(house, workflow.workflow_id))
+                forget(house, Job.read(house, workflow.workflow_id))
             done.workflows.append(workflow.workflow_id)
         except (BatonError, OSError) as error:
             done.faults.append(f"{workflow.workflow_id}: {error}")
     return done
 
 
-def _forget(house: House, job: Job) -> None:
+def forget(house: House, job: Job) -> None:
+    """Delete the record with its consultations and what is kept under its name."""
     workspace = Path(job.workflow.workspace)
     if workspace.is_dir():
         Ground.open(house, workspace, job.id).repo.forget_run(job.id)

@@ -71,6 +71,12 @@ class Ground:
         """The workspace as it is now, kept under a name."""
         return self.repo.snapshot(self.ref(name), self.workflow_id)
 
+    def remember(self) -> Snapshot:
+        """The workspace as it is now, for a record: kept for as long as the workflow is."""
+        now = self.snapshot()
+        self.keep(f"seen-{now.commit}", now.commit)
+        return now
+
     def keep(self, name: str | int, commit: str) -> None:
         """Keep a commit under a name for as long as the workflow is kept."""
         self.repo.set_ref(self.ref(name), commit)

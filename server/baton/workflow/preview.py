@@ -9,7 +9,7 @@ from typing import Any
 from baton.consult import spend
 from baton.consult.context_material import Piece
 from baton.consult.outgoing import Sightings, is_code, look_through, prose, refuse_secrets
-from baton.consult.plan import Plan, make_plan
+from baton.consult.plan import Plan, candidates_of, make_plan
 from baton.contract.consult import ConsultCall
 from baton.contract.errors import NoAgent, WrongState
 from baton.contract.task import BatchCall, ContextCapsule, IntegrateMode, Task
@@ -23,7 +23,7 @@ from baton.workflow.doors import Doors, ground_of
 from baton.workflow.history import Job, check_ceilings, findings_of, open_findings, used
 from baton.workflow.prompt import answer_schema, payload_text, question
 from baton.workflow.review_preview import review_preview
-from baton.workflow.terms import Bound
+from baton.workflow.terms import Bound, check_unchanged
 
 MOST_TAIL = 4_000
 MOST_PLACES = 10
@@ -118,12 +118,8 @@ async def planned(doors: Doors, asking: ConsultCall, who: Bound) -> tuple[Plan, 
     """
     consulting = doors.consulting
     plan = await make_plan(doors.house, asking, doors.session, consulting.look, consulting.adapter_of)
-    turn, party = plan.turns[0].record, who.parties[0]
-    if (turn.runtime, turn.asked_model) != (party.runtime, party.model):
-        raise NoAgent(
-            f"{party.name} is {turn.runtime} {turn.asked_model or 'default'} in the policy now, and this"
-            f" workflow was bound to {party.runtime} {party.model or 'default'}; replan the step"
-        )
+    check_unchanged(candidates_of(plan.rules, consulting.adapter_of), who)
+    turn = plan.turns[0].record
     sent = {
         "agent": turn.agent,
         "runtime": turn.runtime,
@@ -147,7 +143,7 @@ def _payload(doors: Doors, job: Job, call: WorkflowCall, due: Step) -> tuple[dic
     }
     if due is Step.FIX:
         payload["openFindings"] = open_findings(doors.house, job) if job.last_is_review else []
-        payload["failedTests"] = [] if job.last_is_review else _failures(job)
+        payload["failedTests"] = _failures(job)
     if due is Step.SYNTHESISE:
         found = findings_of(doors.house, job)
         payload["findings"] = [finding_shown(one, detail=True, most=4_000) for one in found]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from baton.consult.agents import host_of
 from baton.consult.outgoing import is_code, prose
-from baton.contract.errors import InvalidInput, WrongState
+from baton.contract.errors import BatonError, InvalidInput, WrongState
 from baton.contract.workflow import (
     Executor,
     ReportedBy,
@@ -17,12 +18,14 @@ from baton.contract.workflow import (
 )
 from baton.engine.blocking import blocking
 from baton.ledger.workflow_records import WorkflowStepRecord
+from baton.policy.load import load_policy
 from baton.workflow.doors import Doors, ground_of
 from baton.workflow.history import Job
 from baton.workflow.landing import applied_by_host, made_by_host
 from baton.workflow.machine import Event
 from baton.workflow.outcome import Outcome, add_finished
 from baton.workflow.synthesis import finalise
+from baton.workflow.terms import Bound, Party
 from baton.workflow.tests_run import report_outcome
 
 MOST_OUTPUT = 64 * 1024
@@ -36,7 +39,9 @@ async def record(doors: Doors, job: Job, call: WorkflowCall) -> Outcome:
     due = job.workflow.state.step
     if due is None:
         raise WrongState(f"workflow {job.id} is {job.workflow.state.value}: no step is due")
-    if call.step is not None and call.step is not due:
+    if call.step is None:
+        raise InvalidInput(f"step: record needs the step; {due.value} is due")
+    if call.step is not due:
         raise WrongState(f"step: {call.step.value} is not due; {due.value} is")
     if job.running is not None:
         raise WrongState(f"the {job.running.step.value} step is at work; wait for it with next")
@@ -52,11 +57,20 @@ async def record(doors: Doors, job: Job, call: WorkflowCall) -> Outcome:
         workflow_id=job.id,
         step=due,
         round=job.workflow.round,
-        binding=bound.wire(),
-        review_id=None,
+        binding=_done_by(doors, bound).wire(),
     )
     await blocking(add_finished, doors.house, job.workflow, step, outcome)
     return outcome
+
+
+def _done_by(doors: Doors, bound: Bound) -> Bound:
+    """The binding with the model of the session that records, which need not be the one that started."""
+    rules = load_policy(doors.house.codex_home, None).consult
+    host = host_of(doors.house.env, rules, doors.session)
+    known = {party.identity for party in bound.parties}
+    here = [Party(name="host", runtime=host.runtime, model=model) for model in host.models]
+    more = [party for party in here if party.identity not in known]
+    return bound.model_copy(update={"parties": [*bound.parties, *more]})
 
 
 async def _outcome(doors: Doors, job: Job, due: Step, call: WorkflowCall) -> Outcome:
@@ -131,8 +145,12 @@ def needs(doors: Doors, job: Job) -> str:
             what = "the plan" if due is Step.IMPLEMENT else "what is open"
             return f"do {what} in the workspace, then record step={due.value} (commit=<id> once committed)"
         case Step.APPLY:
+            try:
+                command = fetch(doors, job)
+            except BatonError as error:
+                return f"{error.message}; bring it back, or cancel"
             return (
-                f"apply it and commit: {fetch(doors, job)} && git cherry-pick FETCH_HEAD; then record"
+                f"apply it and commit: {command} && git cherry-pick FETCH_HEAD; then record"
                 " step=apply commit=<id>, or reject=<why>"
             )
         case Step.TEST:

@@ -48,11 +48,13 @@ async def replan(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any] |
         for step, new in terms.bindings.items()
         if new != job.terms.bindings[step]
     }
-    would = {
+    would: dict[str, Any] = {
         "bindings": changed,
         "state": after.state.value,
         "rounds": f"{after.round} of {terms.max_fix_rounds}",
     }
+    if (terms.max_cost, terms.max_turns) != (job.terms.max_cost, job.terms.max_turns):
+        would["ceilings"] = {"costUsd": terms.max_cost, "turns": terms.max_turns}
     approval = approval_of({"replan": job.id, "from": workflow.state.value, "at": len(job.steps), **would})
     if call.confirm is None:
         token = new_token()

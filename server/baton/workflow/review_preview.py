@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton.consult.plan import candidates_of
 from baton.contract.errors import InvalidInput, NoAgent
 from baton.contract.review import ReviewAction, ReviewCall, ReviewMode, ReviewState
 from baton.contract.workflow import Step, WorkflowCall
 from baton.engine.blocking import blocking
+from baton.policy.load import load_policy
 from baton.workflow.doors import Doors, ground_of
 from baton.workflow.history import Job, unread_seats
 from baton.workflow.machine import Event
 from baton.workflow.outcome import move
 from baton.workflow.prompt import review_goal
-from baton.workflow.terms import Bound, not_different
+from baton.workflow.terms import Bound, check_unchanged, not_different
 
 
 class Moved(Exception):
@@ -25,7 +27,7 @@ async def review_preview(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is to be sent, as it is kept and as it is shown. Raises `Moved`, and `BatonError` with why not."""
     ground = ground_of(doors.house, job.workflow)
-    now = await blocking(ground.snapshot)
+    now = await blocking(ground.remember)
     report = job.report
     if report is None or report.tree != now.tree:
         await blocking(
@@ -39,6 +41,8 @@ async def review_preview(
         why = not_different(reviewer, barred)
         if why is not None:
             raise NoAgent(f"review: {reviewer.name} is not asked: {why}; replan the review")
+    policy = load_policy(doors.house.codex_home, ground.site.workspace)
+    check_unchanged(candidates_of(policy.consult, doors.consulting.adapter_of), who)
     before = next((one for one in reversed(job.steps) if one.step is Step.REVIEW and one.review_id), None)
     parent = (
         None if before is None or before.review_id is None else doors.house.ledger.review(before.review_id)
@@ -71,7 +75,8 @@ async def review_preview(
         own_findings=call.own_findings,
         workspace=job.workflow.workspace,
     )
-    made = await doors.reviewing.review(asking, doors.session, doors.person)
+    # How often it is looked at again is bounded by the workflow's own rounds and ceilings.
+    made = await doors.reviewing.review(asking, doors.session, doors.person, any_round=True)
     keep = ("reviewId", "files", "secrets", "suspects", "masked", "estimatedCostUsd", "escalate", "notes")
     shown = {name: made[name] for name in keep if made.get(name)}
     shown["sends"] = {"diffBytes": len(patch.encode("utf-8", "replace")), "requests": made["requests"]}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.consult.service import ConsultService
-from baton.contract.errors import BatonError, InvalidInput, NotAllowed, WrongState
+from baton.contract.errors import BatonError, InvalidInput, WrongState
 from baton.contract.session import Session
 from baton.contract.workflow import Executor, Step, StepState, WorkflowAction, WorkflowCall, WorkflowPart
 from baton.engine.blocking import blocking
@@ -15,11 +15,11 @@ from baton.engine.house import House
 from baton.engine.paging import entries_window, text_window
 from baton.engine.service import Service
 from baton.ledger.workflow_records import WorkflowStepRecord
-from baton.policy.load import load_policy
 from baton.review.confirm import Person, nobody
 from baton.review.service import ReviewService
+from baton.workflow.arguments import check_arguments
 from baton.workflow.doors import Doors, ground_of, workflow_lock
-from baton.workflow.ending import cancel
+from baton.workflow.ending import cancel, forget
 from baton.workflow.history import Job
 from baton.workflow.landing import begin_landing, land, no_longer_applies
 from baton.workflow.machine import Event
@@ -29,7 +29,7 @@ from baton.workflow.preview import check_token, preview
 from baton.workflow.record import record
 from baton.workflow.replan import replan
 from baton.workflow.review_preview import Moved
-from baton.workflow.start import start
+from baton.workflow.start import policy_for, start
 from baton.workflow.tests_run import await_tests, begin_tests
 from baton.workflow.work import begin, settle
 
@@ -47,10 +47,10 @@ class WorkflowService:
 
     async def workflow(self, call: WorkflowCall, session: Session, person: Person = nobody) -> dict[str, Any]:
         """Do one action. Raises `BatonError`; what was done before it stays."""
+        check_arguments(call)
         doors = Doors(self._consulting, self._reviewing, self._engine, session, person)
         if call.action is WorkflowAction.START:
-            job = await start(doors, call)
-            return await self._locked(doors, job.id, call, lambda: self._go(doors, job.id, 0, call))
+            return await self._start(doors, call)
         if call.id is None:
             raise InvalidInput(f"id: {call.action.value} needs the id of a workflow")
         job = await blocking(Job.read, self._house, call.id)
@@ -63,22 +63,25 @@ class WorkflowService:
         last = max((one.number for one in job.steps if one.state.at_rest), default=0)
         match call.action:
             case WorkflowAction.NEXT:
-                return await self._locked(doors, job.id, call, lambda: self._go(doors, job.id, last, call))
+                return await self._locked(job.id, lambda: self._go(doors, job.id, last, call))
             case WorkflowAction.RECORD:
-                return await self._locked(
-                    doors, job.id, call, lambda: self._record(doors, job.id, last, call)
-                )
-        return await self._locked(doors, job.id, call, lambda: self._replan(doors, job.id, last, call))
+                return await self._locked(job.id, lambda: self._record(doors, job.id, last, call))
+        return await self._locked(job.id, lambda: self._replan(doors, job.id, last, call))
+
+    async def _start(self, doors: Doors, call: WorkflowCall) -> dict[str, Any]:
+        job = await start(doors, call)
+        try:
+            return await self._locked(job.id, lambda: self._go(doors, job.id, 0, call))
+        except BatonError:
+            # Its first step cannot be shown: nothing was sent, and nobody knows its id.
+            await blocking(forget, self._house, job)
+            raise
 
     def _check_switched_on(self, job: Job) -> None:
         workspace = Path(job.workflow.workspace)
-        rules = load_policy(self._house.codex_home, workspace if workspace.is_dir() else None).workflow
-        if not rules.enabled:
-            raise NotAllowed(
-                "workflows are switched off ([workflow] enabled = false); status and cancel work"
-            )
+        policy_for(self._house, workspace if workspace.is_dir() else None)
 
-    async def _locked(self, doors: Doors, workflow_id: str, call: WorkflowCall, do: Any) -> dict[str, Any]:
+    async def _locked(self, workflow_id: str, do: Any) -> dict[str, Any]:
         lock = workflow_lock(self._house, workflow_id)
         try:
             lock.acquire(timeout=LOCK_SECONDS)

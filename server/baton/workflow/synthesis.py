@@ -32,7 +32,7 @@ async def finalise(
         raise WrongState("there is no review to weigh; go back with replan step=review")
     review_id = done.review_id
     ground = ground_of(doors.house, job.workflow)
-    now = await blocking(ground.snapshot)
+    now = await blocking(ground.remember)
     if now.tree == done.tree:
         _refuse_fixed(doors, job, decisions)
     call = ReviewCall(

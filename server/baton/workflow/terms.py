@@ -233,6 +233,19 @@ class Resolver:
         return Bound(executor=binding.executor, parties=parties)
 
 
+def check_unchanged(candidates: Mapping[str, Candidate], who: Bound) -> None:
+    """Raises `NoAgent` when the policy has somebody else now under a name that a workflow was bound to."""
+    for party in who.parties:
+        candidate = candidates.get(party.name)
+        now = None if candidate is None else candidate.identity
+        if now != party.identity:
+            is_now = "nobody" if now is None else f"{now.runtime} {now.model or 'default'}"
+            raise NoAgent(
+                f"{party.name} is {is_now} in the policy now, and this workflow was bound to"
+                f" {party.runtime} {party.model or 'default'}; replan the step"
+            )
+
+
 def barred_by(
     bound: Mapping[Step, Bound], from_implementer: bool, from_planner: bool
 ) -> list[tuple[Step, Party]]:

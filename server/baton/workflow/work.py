@@ -30,16 +30,12 @@ from baton.workflow.history import Job, check_ceilings, unread_seats
 from baton.workflow.machine import Event
 from baton.workflow.outcome import Outcome
 from baton.workflow.preview import planned
+from baton.workflow.stopping import label_of, stop_if_dropped
 from baton.workflow.synthesis import finalise
 from baton.workflow.terms import Bound, Party
 
 KIND = "workflow"
 """The kind of a consultation that is a step."""
-
-
-def label_of(step: WorkflowStepRecord) -> str:
-    """By which a step's consultation and run are found again."""
-    return f"{step.workflow_id}/{step.number}"
 
 
 async def begin(doors: Doors, job: Job, step: WorkflowStepRecord) -> None:
@@ -192,6 +188,7 @@ async def _isolated(
             run_id = (await doors.engine.delegate_tasks(call, doors.session))["runId"]
         except BatonError as error:
             return Outcome(Event.BROKEN, error.message)
+    await stop_if_dropped(doors, step)
     if step.run_id is None:
         ledger.change_workflow_step(step.workflow_id, step.number, StepState.RUNNING, run_id=run_id)
     await doors.engine.wait_run(WaitCall(run_id=run_id, wait_seconds=seconds_left(until)), doors.session)
@@ -221,6 +218,7 @@ def _worked(
         return Outcome(Event.BROKEN, f"run {run_id}: {verdict}: {why}{kept}"[:400], fields)
     ground = ground_of(doors.house, job.workflow)
     ground.keep(step.number, result.evidence.commit)
+    ground.keep(f"base-{step.number}", result.evidence.base)
     head = doors.house.ledger.run(run_id).head_commit
     fields |= {"base": result.evidence.base, "result": result.evidence.commit}
     fields["request"] = {**step.request, "head": head}
@@ -235,23 +233,28 @@ async def _review(doors: Doors, step: WorkflowStepRecord, until: float) -> Outco
     ledger, review_id = doors.house.ledger, str(step.review_id)
     request = step.request
     fields: dict[str, object] = {"result": request["base"], "tree": request["tree"]}
-    call = ReviewCall(action=ReviewAction.STATUS, id=review_id, wait_seconds=seconds_left(until))
+    look = ReviewCall(action=ReviewAction.STATUS, id=review_id)
+    call: ReviewCall | None = None
     try:
         review = ledger.review(review_id)
         if review.state is ReviewState.PLANNED:
-            call = call.model_copy(
-                update={
-                    "action": ReviewAction.RUN,
-                    "confirm": request.get("token"),
-                    # What it holds was shown with the step, whose token stands for it.
-                    "secrets": SecretsChoice.SEND,
-                }
+            call = ReviewCall(
+                action=ReviewAction.RUN,
+                id=review_id,
+                confirm=str(token) if (token := request.get("token")) is not None else None,
+                # What it holds was shown with the step, whose token stands for it.
+                secrets=SecretsChoice.SEND,
+                wait_seconds=0,
             )
         elif request.get("retry") and review.consultation_id is not None:
             asked = len(ledger.consult_turns(review.consultation_id))
             if asked == request["turns"]:
-                call = call.model_copy(update={"action": ReviewAction.RETRY})
-        await doors.reviewing.review(call, doors.session, doors.person)
+                call = ReviewCall(action=ReviewAction.RETRY, id=review_id, wait_seconds=0)
+        if call is not None:
+            await doors.reviewing.review(call, doors.session, doors.person)
+            await stop_if_dropped(doors, step)
+        look = look.model_copy(update={"wait_seconds": seconds_left(until)})
+        await doors.reviewing.review(look, doors.session)
     except BatonError as error:
         return Outcome(Event.BROKEN, error.message, fields)
     review = ledger.review(review_id)

@@ -1,0 +1,66 @@
+"""Which arguments each action of a workflow takes, and each step of `record`; pure.
+
+What an action does not take is refused and never dropped: whoever gave it believes that it counts.
+"""
+
+from __future__ import annotations
+
+from pydantic.alias_generators import to_camel
+
+from baton.contract.errors import InvalidInput
+from baton.contract.workflow import Step, WorkflowAction, WorkflowCall
+
+_TAKES: dict[WorkflowAction, tuple[str, ...]] = {
+    WorkflowAction.START: (
+        *("goal", "preset", "bindings", "allowed_files", "tests", "context_paths", "context"),
+        *("allow_dirty", "workspace"),
+    ),
+    WorkflowAction.NEXT: ("context", "context_paths", "own_findings", "confirm"),
+    WorkflowAction.RECORD: ("step", "text", "commit", "reject", "report", "dispositions", "own_findings"),
+    WorkflowAction.STATUS: ("what", "step", "offset", "limit"),
+    WorkflowAction.REPLAN: ("bindings", "step", "more_rounds", "confirm"),
+    WorkflowAction.CANCEL: (),
+}
+
+_EVERY = ("action", "wait_seconds")
+
+_RECORDS: dict[Step, tuple[str, ...]] = {
+    Step.IMPLEMENT: ("text", "commit"),
+    Step.FIX: ("text", "commit"),
+    Step.APPLY: ("commit", "reject"),
+    Step.TEST: ("report",),
+    Step.SYNTHESISE: ("text", "dispositions", "own_findings"),
+}
+"""By step; the others take their text."""
+
+_SHOWN_FIRST = ("context", "context_paths", "own_findings")
+
+
+def check_arguments(call: WorkflowCall) -> None:
+    """Raises `InvalidInput` that names what is not taken, and what does take it."""
+    action = call.action
+    takes = (*_EVERY, *_TAKES[action], *(() if action is WorkflowAction.START else ("id",)))
+    given = [
+        name
+        for name, field in WorkflowCall.model_fields.items()
+        if getattr(call, name) != field.get_default(call_default_factory=True)
+    ]
+    for name in given:
+        if name not in takes:
+            others = [other.value for other, taken in _TAKES.items() if name in taken] or ["every other"]
+            does = "do" if len(others) > 1 else "does"
+            raise InvalidInput(
+                f"{to_camel(name)}: {action.value} does not take it; {' and '.join(others)} {does}"
+            )
+    if action is WorkflowAction.RECORD and call.step is not None:
+        takes = (*_EVERY, "id", "step", *_RECORDS.get(call.step, ("text",)))
+        for name in given:
+            if name not in takes:
+                wanted = ", ".join(map(to_camel, _RECORDS.get(call.step, ("text",))))
+                raise InvalidInput(f"{to_camel(name)}: {call.step.value} does not take it; it takes {wanted}")
+    if action is WorkflowAction.NEXT and call.confirm is not None:
+        for name in given:
+            if name in _SHOWN_FIRST:
+                raise InvalidInput(
+                    f"{to_camel(name)}: what is confirmed is what was shown; give it to next without confirm"
+                )
