@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from baton.contract.consult import Answer
 from baton.contract.review import Confidence, Finding, Located, RecheckStatus, Severity
 from baton.review.findings import parse_findings
-from baton.review.places import locate_finding, places_of_diff, places_of_files
+from baton.review.places import locate_finding, places_of_diff, places_of_files, unshown_files
 
 
 def read(structured: object = None, text: str = "") -> list[Finding]:
@@ -77,6 +77,11 @@ def test_severity_is_normalised_and_never_lost(word: str | None, severity: Sever
         ("30%", Confidence.LOW),
         ("Very high", Confidence.HIGH),
         (None, Confidence.MEDIUM),
+        ("1.2.3", Confidence.MEDIUM),
+        ("..5", Confidence.MEDIUM),
+        ("0.9", Confidence.HIGH),
+        (10**400, Confidence.HIGH),
+        (float("nan"), Confidence.LOW),
     ],
 )
 def test_confidence_is_normalised(value: object, confidence: Confidence) -> None:
@@ -125,11 +130,19 @@ def test_what_is_said_of_earlier_findings_is_read() -> None:
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**400)
+    | st.floats()
+    | st.text(max_size=20)
+    | st.text("0123456789.:%-F#L", max_size=40),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["findings", "severity", "title", "path", "line", "location", "earlier", "x"]),
+            st.sampled_from(
+                ["findings", "severity", "title", "path", "line", "location", "confidence", "earlier", "x"]
+            ),
             inner,
             max_size=5,
         )
@@ -142,7 +155,9 @@ _JSON = st.recursive(
 def test_no_answer_makes_reading_fail(structured: object, text: str) -> None:
     parsed = parse_findings(Answer(text=text, structured=structured))
     for found in parsed.findings if parsed else ():
-        locate_finding(found, {"a.py": {"shown": [[1, 5]], "changed": [[2, 2]]}})
+        placed = locate_finding(found, {"a.py": {"shown": [[1, 5]], "changed": [[2, 2]]}})
+        # What the ledger cannot hold would keep the review from ever being read.
+        assert placed.line is None or 0 <= placed.line < 2**63
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -197,6 +212,7 @@ def test_changed_and_shown_lines_of_a_diff() -> None:
         ("a.py:12", None, Located.CHANGED, "src/a.py"),
         ("/home/x/src/a.py", None, Located.FILE, "src/a.py"),
         ("other.py", 3, Located.OUTSIDE, "other.py"),
+        ("src/a.py:" + "9" * 5_000, None, Located.FILE, "src/a.py"),
         (None, None, Located.NONE, None),
     ],
 )
@@ -206,6 +222,22 @@ def test_finding_is_located(
     finding = Finding(severity=Severity.MINOR, title="t", path=path, line=line)
     placed = locate_finding(finding, places_of_diff(DIFF))
     assert (placed.located, placed.path) == (located, as_path)
+
+
+def test_files_of_which_a_diff_shows_no_line_are_in_it_too() -> None:
+    header = "diff --git a/{0} b/{0}\n"
+    diff = (
+        header.format("run.sh")
+        + "old mode 100644\nnew mode 100755\n"
+        + header.format("a b/x")
+        + "new file mode 100644\nindex 0..e\n"
+        + header.format("logo.png")
+        + "index 1..2 100644\nBinary files a/logo.png and b/logo.png differ\n"
+        + header.format("a.txt")
+        + "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n x\n+Binary files a and b differ\n"
+    )
+    assert sorted(places_of_diff(diff)) == ["a b/x", "a.txt", "logo.png", "run.sh"]
+    assert unshown_files(diff) == ["logo.png"]
 
 
 def test_path_that_could_mean_two_files_is_left_as_it_is() -> None:

@@ -326,6 +326,6 @@ def test_credential_in_the_persons_own_policy_does_not_leave_either(desk: Desk) 
     desk.policy.write_text(desk.policy.read_text() + f'checklist = ["never log {key}"]\n')
     desk.add_policy(f'[consult.personas]\nkeeper = "Look for {key} in it."\n')
     plan = desk.plan(persona="keeper")
-    assert plan["masked"] == ["GitHub token"]
+    assert plan["masked"] == ["GitHub token"] * 2
     desk.run(plan)
     assert key not in desk.script.prompts("codex")[-1]

@@ -52,7 +52,7 @@ def gather(
     room = most - sum(len(piece.text.encode("utf-8", "replace")) for piece in pieces)
     if room < 0:
         raise InvalidInput(f"context: larger than {most} bytes ({keys[1]})")
-    allowed = _roots(roots, workspace, keys[0]) if paths else []
+    allowed = allowed_roots(roots, workspace, keys[0]) if paths else []
     for path in paths:
         piece, size = _file(path, workspace, allowed, may_read, room, keys)
         room -= size
@@ -60,10 +60,19 @@ def gather(
     return pieces
 
 
-def _roots(roots: Sequence[str], workspace: Path | None, key: str) -> list[Path]:
+def expanded(path: str) -> str:
+    """With `~` for the home it stands for; as it is where it stands for none, which is then no such path."""
+    return os.path.expanduser(path)  # noqa: PTH111
+
+
+def allowed_roots(roots: Sequence[str], workspace: Path | None, key: str) -> list[Path]:
+    """The folders of a policy's list that are there, links resolved; `.` is the workspace.
+
+    Raises `InvalidInput`, naming the policy's `key`, for a relative one: nobody knows relative to what.
+    """
     found = []
     for root in roots:
-        path = workspace if root == "." else Path(root).expanduser()
+        path = workspace if root == "." else Path(expanded(root))
         if path is None:
             continue
         if not path.is_absolute():
@@ -81,7 +90,7 @@ def _file(
     room: int,
     keys: tuple[str, str, str],
 ) -> tuple[Piece, int]:
-    given = Path(path).expanduser()
+    given = Path(expanded(path))
     if not given.is_absolute():
         if workspace is None:
             raise InvalidInput(

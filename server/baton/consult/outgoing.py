@@ -30,12 +30,12 @@ class Sighting:
 
     label: str
     line: int
-    """From 1."""
+    """From 1; 0 for the name itself."""
     what: str
 
     @property
     def place(self) -> str:
-        return f"{self.label}:{self.line} {self.what}"
+        return f"{self.label}{f':{self.line}' if self.line else ''} {self.what}"
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,12 @@ def look_through(pieces: Iterable[Piece]) -> Sightings:
     secrets: list[Sighting] = []
     suspects: list[Sighting] = []
     for piece in pieces:
+        # The label is sent as well. Where it holds one, it is not repeated.
+        label = mask(piece.label)
+        secrets += [Sighting(label.text, 0, f"{hit.what} in its name") for hit in label.hits]
         found = scan(piece.text)
-        secrets += [Sighting(piece.label, hit.line, hit.what) for hit in found.hits]
-        suspects += [Sighting(piece.label, hit.line, hit.what) for hit in found.suspects]
+        secrets += [Sighting(label.text, hit.line, hit.what) for hit in found.hits]
+        suspects += [Sighting(label.text, hit.line, hit.what) for hit in found.suspects]
     return Sightings(tuple(secrets), tuple(suspects))
 
 

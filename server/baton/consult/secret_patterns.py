@@ -2,7 +2,8 @@
 
 The patterns stand beside those of detect-secrets, for issuers and places that it has none for. Group `value`
 is what must not leave; without it that is the whole match. Bounds at both ends keep a token from being found
-inside a longer word.
+inside a longer word; what is joined to it by `-` or `_` is a word of its own, but where the form is a
+usual one.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Pattern:
     """Whether capitals do not matter for `needs`."""
 
 
-def _token(what: str, form: str, *needs: str) -> Pattern:
-    bounded = rf"(?<![A-Za-z0-9_-])(?P<value>{form})(?![A-Za-z0-9_-])"
+def _token(what: str, form: str, *needs: str, joined: bool = True) -> Pattern:
+    beside = "A-Za-z0-9" if joined else "A-Za-z0-9_-"
+    bounded = rf"(?<![{beside}])(?P<value>{form})(?![{beside}])"
     return Pattern(what, re.compile(bounded), needs)
 
 
@@ -35,7 +37,7 @@ _WORD = "[A-Za-z0-9_-]"
 TOKENS: tuple[Pattern, ...] = (
     _token("AWS access key id", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}", "AKIA", "ASIA", "ABIA", "ACCA"),
     _token("Anthropic key", rf"sk-ant-{_WORD}{{24,}}", "sk-ant-"),
-    _token("OpenAI key", rf"sk-(?:proj-|svcacct-|admin-)?{_WORD}{{32,}}", "sk-"),
+    _token("OpenAI key", rf"sk-(?:proj-|svcacct-|admin-)?{_WORD}{{32,}}", "sk-", joined=False),
     _token("OpenRouter key", r"sk-or-v1-[0-9a-f]{40,}", "sk-or-"),
     _token("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     _token("GitHub token", r"github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{40,}", "github_pat_"),
@@ -48,13 +50,13 @@ TOKENS: tuple[Pattern, ...] = (
     _token("Slack token", r"xapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{30,}", "xapp-"),
     _token("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{20,}", "k_live_", "k_test_"),
     _token("Stripe webhook secret", r"whsec_[A-Za-z0-9+/=]{24,}", "whsec_"),
-    _token("Twilio key", r"SK[0-9a-f]{32}", "SK"),
+    _token("Twilio key", r"SK[0-9a-f]{32}", "SK", joined=False),
     _token("SendGrid key", rf"SG\.{_WORD}{{16,}}\.{_WORD}{{30,}}", "SG."),
-    _token("Mailgun key", r"key-[0-9a-f]{32}", "key-"),
+    _token("Mailgun key", r"key-[0-9a-f]{32}", "key-", joined=False),
     _token("npm token", r"npm_[A-Za-z0-9]{36}", "npm_"),
     _token("PyPI token", rf"pypi-AgE{_WORD}{{50,}}", "pypi-"),
     _token("RubyGems key", r"rubygems_[0-9a-f]{40,}", "rubygems_"),
-    _token("Cargo registry token", r"cio[A-Za-z0-9]{32}", "cio"),
+    _token("Cargo registry token", r"cio[A-Za-z0-9]{32}", "cio", joined=False),
     _token("Docker Hub token", rf"dckr_(?:pat|oat)_{_WORD}{{24,}}", "dckr_"),
     _token("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{60,}", "_v1_"),
     _token("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", "shp"),
@@ -135,7 +137,9 @@ TOKENS: tuple[Pattern, ...] = (
 PLACES: tuple[Pattern, ...] = (
     Pattern(
         "password in an address",
-        re.compile(r"\b[a-z][a-z0-9+.-]{1,30}://[^\s:/@'\"<>]{0,100}:(?P<value>[^\s@'\"<>]{1,200})@[^\s/@]"),
+        re.compile(
+            r"\b[a-z][a-z0-9+.-]{1,30}://[^\s:/@'\"<>]{0,100}:(?!\d{1,5}[/?#])(?P<value>[^\s/'\"<>]{1,200})@[^\s/@]"
+        ),
         ("://",),
         random=False,
     ),
@@ -191,6 +195,18 @@ PLACES: tuple[Pattern, ...] = (
         random=False,
     ),
     Pattern(
+        "password on a command line",
+        re.compile(r"\bldap[a-z]{2,10}\b[^\n|;&]{0,200}?\s-w\s?[\"']?(?P<value>[^\s\"'$-][^\s\"'$]{5,100})"),
+        ("ldap",),
+        random=False,
+    ),
+    Pattern(
+        "password on a command line",
+        re.compile(r"\bhtpasswd\s+-\w*b\w*\s+(?:[^\s-]\S*\s+){1,2}(?P<value>[^\s\"'$]{4,100})(?=\s|$)"),
+        ("htpasswd",),
+        random=False,
+    ),
+    Pattern(
         "password in a .pgpass line",
         re.compile(r"(?m)^\+?[\w.*-]+:(?:5432|\*):[^:\s]+:[^:\s]+:(?P<value>[^\s:]{4,100})$"),
         (":5432:", ":*:"),
@@ -199,10 +215,11 @@ PLACES: tuple[Pattern, ...] = (
     Pattern(
         "password of a login",
         re.compile(
-            r"(?:\bauth\s*=\s*\(|BasicAuth\(|getConnection\([^\n]{1,200}?,)\s*[\"'][^\"'\n]{1,80}[\"']\s*,\s*"
+            r"(?:\bauth\s*=\s*\(|BasicAuth\(|\.(?:login|authenticate|basic_auth)\(|mysqli(?:_connect)?\([^,\n]{1,100},"
+            r"|PlainAuth\([^,\n]{1,40},|getConnection\([^\n]{1,200}?,)\s*[\"'][^\"'\n]{1,80}[\"']\s*,\s*"
             r"[\"'](?P<value>[^\"'\n]{6,100})[\"']"
         ),
-        ("auth", "BasicAuth(", "getConnection("),
+        ("auth", "Auth(", "getConnection(", ".login(", "mysqli"),
         random=False,
     ),
     Pattern(

@@ -19,8 +19,16 @@ _PLACEHOLDER = re.compile(
     r"x{4,}|\*{3,}|\.{3,}|…|#{4,}|-{4,}|_{4,}|0{6,}|1234567|abcdef|deadbeef|lorem"
 )
 _REFERENCE = re.compile(
-    r"^\$|^%[A-Za-z_(]|\$\{|\$\(|\{\{|%\(|<[A-Za-z_ /-]+>|^@|^&|^!|^arn:|^(?:env|ref|vault|op|ssm|file):"
+    r"^\$|^#?\{[^{}]*\}$|^\\\(|^\[[A-Za-z _-]+\]$|^%[A-Za-z_(]"
+    r"|\$\{|\$\(|\{\{|%\(|<[A-Za-z_ /-]+>|^@|^&|^!|^arn:|^(?:env|ref|vault|op|ssm|file):"
 )
+_CONSTANT = re.compile(r"[A-Z]{2,}(?:_[A-Z]{2,})+")
+"""`CLIENT_SECRET` where a secret stands is the name of what goes there."""
+_TECHNICAL = re.compile(
+    r"(?i)^(?:sha|md|aes|rsa|hs|rs|es|ps|ed|ec|base|utf|oauth|pbkdf|argon|bcrypt|scrypt|x|pkcs|http|ipv|u?int|float)\d"
+    r"|i18n|l10n|pass|pwd|secret|token|key|cred|auth|field|input|user"
+)
+"""Names in which a number stands: of algorithms, encodings and types, and of what holds a password."""
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_.:/ ][A-Za-z]+)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z]*(?:[-_.][A-Za-z0-9]+)*")
 _CAMEL = re.compile(r"(?:[._]?(?:[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{1,6}\d{2,5}|[A-Z]{2,6}))+")
@@ -51,7 +59,7 @@ def entropy(text: str) -> float:
 
 def is_placeholder(value: str) -> bool:
     """Whether it only stands for a value: a template, a reference, a word like `changeme`, one character."""
-    if _PLACEHOLDER.search(value) or _REFERENCE.search(value):
+    if _PLACEHOLDER.search(value) or _REFERENCE.search(value) or _CONSTANT.fullmatch(value):
         return True
     return len(set(value)) <= 3 or any(value.lower() in sequence for sequence in _SEQUENCES)
 
@@ -67,9 +75,15 @@ def is_password(value: str, *, quoted: bool) -> bool:
         return False
     if not quoted and _CODE.search(value):
         return False
-    # A word with a number behind it is a name in code, but a password where a password is given.
+    # A word with a number behind it is a name in code, but a password where a password is given; so are
+    # several in quotes, where no name of code stands.
     is_word_with_number = re.fullmatch(r"[A-Za-z]+\d{1,6}", value) is not None
-    if not is_word_with_number and _is_named_thing(value):
+    are_words_with_numbers = (
+        quoted
+        and re.fullmatch(r"[A-Za-z]+(?:\d{1,6}[A-Za-z]*)+", value) is not None
+        and not _TECHNICAL.search(value)
+    )
+    if not is_word_with_number and not are_words_with_numbers and _is_named_thing(value):
         return False
     if any(character.isspace() for character in value):
         return False
@@ -86,7 +100,7 @@ def is_key(value: str, *, quoted: bool) -> bool:
     """Whether a value given for a key or token is one: long and varied, in letters and digits or hex."""
     if len(value) < 12 or len(value) > 4_000 or is_placeholder(value) or _HASH.search(value):
         return False
-    if _CODE.search(value) or _ADDRESS.match(value):
+    if (_CODE.search(value) and not (quoted and _is_jumble(value))) or _ADDRESS.match(value):
         return False
     if _UUID.fullmatch(value):
         return entropy(value) >= 2.8
@@ -118,6 +132,14 @@ def is_suspect(value: str) -> bool:
     if not any(character.isupper() for character in value):
         return len(value) >= 32 and entropy(value) >= 4.0 and digits >= 4 and "_" not in value
     return entropy(value) >= 4.2
+
+
+def _is_jumble(value: str) -> bool:
+    """Letters, digits and signs in such disorder as no code has."""
+    signs = {character for character in value if not character.isalnum() and not character.isspace()}
+    digits = sum(character.isdigit() for character in value)
+    is_long = len(value) >= 20 and not any(character.isspace() for character in value)
+    return is_long and digits >= 3 and len(signs) >= 4 and entropy(value) >= 4.0
 
 
 def _is_named_thing(value: str) -> bool:

@@ -20,7 +20,7 @@ WINDOW = 4_000
 OVERLAP = 600
 """Characters of a longer line that are given to the library together: no line makes a search slow."""
 
-_PASSWORD_NAME = r"(?:pass(?:word|wd|phrase|code)|(?<![a-z])pass(?![a-z])|pwd)"
+_PASSWORD_NAME = r"(?:pass(?:word|wd|phrase|code)|(?<![a-z])(?:pass|psk)(?![a-z])|pwd)"
 _KEY_NAME = (
     r"(?:(?:api|app|access|auth|account|private|secret|service|client|admin|webhook|bot|root|signing|encryption|master|license|"
     r"storage|shared|subscription|session|consumer|deploy|jwt|hmac|crypto)[_-]?(?:key|secret|token|salt)|secret|"
@@ -29,10 +29,23 @@ _KEY_NAME = (
 _KEYWORD = re.compile(rf"(?i)(?:(?P<password>{_PASSWORD_NAME})|(?P<key>{_KEY_NAME}))[A-Za-z0-9_-]{{0,40}}")
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 _GIVEN = re.compile(
-    r"[\"'`\])]{0,3}(?: (?:is|was|value))?(?:\s{0,4}:\s{0,4}[\w\[\]|.]{1,30}(?=\s?=))?"
-    r"[ \t]{0,8}(?P<sep>:=|=>|===?|!==?|=|:|,|\(|>|[ \t])[ \t]{0,8}"
-    r"(?:(?P<quote>\"{3}|[\"'`]|&quot;)(?P<quoted>[^\"'`\n]{1,400}?)(?:[\"'`]|&quot;)|(?P<bare>[^\s\"'`;,<]{1,400}))"
+    r"[\"'`\])\\]{0,4}(?:\[\w{0,20}\])?"
+    # In a sentence; as a pair of a name and a value; as a property.
+    r"(?: (?:for|of|to|on) [\w .-]{1,40}?(?= (?:is|was)\b))?(?: (?:is|was|value))?"
+    r"(?:[\s,+]{1,60}[\"']?(?:value|defaultValue|ParameterValue)[\"']?(?=[ ]{0,2}[:=]))?"
+    r"(?: ?\{ ?get;[^}\n]{0,40}\})?"
+    # The type between a name and its value, as languages have it.
+    r"(?:\s{0,4}:\s{0,4}(?:&(?:'\w{1,20} )?)?[\w\[\]|.<>?*&]{1,40}(?: \| \w{1,20})?(?=\s?=)"
+    r"|[ \t]{1,4}(?:\*?string|\[\]byte)(?=\s{0,4}=))?"
+    r"(?:\.(?:equals\w{0,10}|isEqualTo|eq|unwrap_or|value_or|getOrElse|orElse)(?=\())?"
+    r"[ \t]{0,8}(?P<sep>:=|=>|===?|!==?|:-|\?:|\?\?|\|\||or(?=[ \t])|=|:|,|\(|>|[ \t])[ \t]{0,8}"
+    r"(?:(?:new )?(?:Some|Just|String|\w{0,20}Secret\w{0,20}|\w{0,12}[Bb]ytes|of|from|fromString|valueOf)"
+    r"\((?=[\"']))?"
+    r"(?:(?:[BbRrUu@L]{1,2}(?=[\"']))?(?P<quote>\"{3}|\\{0,3}[\"']|`|&quot;)(?P<quoted>[^\n]{1,400}?)(?P=quote)"
+    r"|(?P<bare>[^\s\"'`;,<]{1,400}))"
 )
+_NEEDS_QUOTES = frozenset((",", "(", "==", "!=", "===", "!==", "=>", "||", "??", "?:", "or"))
+"""Behind these stands code; only a text in quotes is a value."""
 _NAME_ENDS = re.compile(
     r"(?i)(?:[_-]?(?:ids?|names?|urls?|uris?|paths?|files?|types?|len|length|count|ttl|expir\w*|fields?|headers?|"
     r"prefix|suffix|regex|pattern|hint|label|title|text|message|msg|error|policy|min|max|reset|hash|hashes|digest|"
@@ -54,8 +67,13 @@ _RANDOM_WORD = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9+/_-]{24,512}={0,2}(
 _LONG_WORD = re.compile(r"[A-Za-z0-9+/_=.-]{16,}")
 _DIGIT = re.compile(r"[0-9]")
 _PLAIN = re.compile(r"[\w.+/=:@%~?&-]+")
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?![A-Z0-9 ]{0,30}PRIVATE)[A-Z0-9 ]{1,40}-----[^-]{0,20000}-----END ", re.DOTALL
+)
+_PUBLIC_WORDS = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh")
+"""How public keys of ssh begin."""
 _DIGEST_CONTEXT = re.compile(
-    r"(?i)(?:sha\d{1,3}|md5|integrity|checksum|digest|hash|etag|base64,|h1:|resolved)\W{0,4}[\w=:-]{0,12}$"
+    r"(?i)(?:sha\d{1,3}|md5|integrity|checksum|digest|hash|etag|base64,|h1:|resolved)\W{0,4}[\w=:-]{0,12}$|\$2[abxy]\$\d\d\$$"
 )
 
 
@@ -198,7 +216,7 @@ def _assigned(name: str, is_password_name: bool, match: re.Match[str]) -> Iterat
     value = match.group(group)
     if not is_quoted:
         value = value.rstrip(".,;:!?)]}'\"\\")
-    if _NAME_ENDS.search(name) or (not is_quoted and separator in (",", "(", "==", "!=", "===", "=>")):
+    if _NAME_ENDS.search(name) or (not is_quoted and separator in _NEEDS_QUOTES):
         return
     if separator.isspace() and (name.lower() == "pass" or not (is_password_name or is_quoted)):
         if is_suspect(value):
@@ -243,7 +261,12 @@ def _private_keys(text: str) -> Iterator[Found]:
 
 
 def _random_words(text: str) -> Iterator[tuple[int, int]]:
+    public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)]
     for match in _RANDOM_WORD.finditer(text):
+        if match.group().startswith(_PUBLIC_WORDS) or any(
+            start <= match.start() < end for start, end in public
+        ):
+            continue
         before = text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
         if is_suspect(match.group()) and not _DIGEST_CONTEXT.search(before):
             yield match.span()

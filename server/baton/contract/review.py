@@ -112,7 +112,7 @@ class GivenFinding(Wire):
     title: Word
     detail: Text | None = None
     path: Word | None = None
-    line: Annotated[int, Field(ge=1)] | None = None
+    line: Annotated[int, Field(ge=1, lt=10**9)] | None = None
     confidence: Confidence = Confidence.MEDIUM
 
 

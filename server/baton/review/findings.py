@@ -150,11 +150,11 @@ def _confidence(value: object) -> Confidence:
     if isinstance(value, bool):
         return Confidence.MEDIUM
     if isinstance(value, int | float):
-        share = value / 100 if value > 1 else value
+        share = min(value, 100) / 100 if value > 1 else value
         return Confidence.HIGH if share >= 0.8 else Confidence.MEDIUM if share >= 0.5 else Confidence.LOW
     word = str(value or "").strip().lower()
-    if re.fullmatch(r"[\d.]+%?", word):
-        return _confidence(float(word.rstrip("%").rstrip(".") or 0))
+    if number := re.fullmatch(r"([0-9]{0,9}(?:\.[0-9]{0,9})?)\s*%?", word):
+        return _confidence(float(number[1])) if re.search(r"[0-9]", number[1]) else Confidence.MEDIUM
     for known in Confidence:
         if known.value in word:
             return known
@@ -189,6 +189,8 @@ def _number(value: object) -> int | None:
         return _number(value[0])
     if isinstance(value, str) and (match := re.match(r"\D{0,6}(\d{1,9})", value)):
         value = int(match[1])
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     is_line = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9
     return int(value) if is_line else None  # type: ignore[call-overload]
 

@@ -13,20 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from baton.consult.context_material import MayRead, Piece, gather
+from baton.consult.context_material import MayRead, Piece, allowed_roots, expanded, gather
 from baton.contract.consult import Material
 from baton.contract.errors import InvalidInput, NotAllowed, Unsupported, WorkspaceMoved
 from baton.contract.review import ReviewCall
 from baton.engine.house import House
 from baton.engine.results import chosen_attempts, chosen_tasks, patches
 from baton.policy.review_rules import ReviewRules
-from baton.review.places import Places, places_of_diff, places_of_files
+from baton.review.places import Places, places_of_diff, places_of_files, unshown_files
 from baton.review.refs import Pinned, check_unmoved, pin
 from baton.workspace.git import Git, GitFailed
 from baton.workspace.locate import Site, locate
 from baton.workspace.stores import git_stores
 
 DIFF = "diff"
+
+SHOWN_FILES = 10
+
+MAX_NAME = 4_096
+"""Characters of a path or a name of commits."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class Bounds:
 
 def ask_for(call: ReviewCall, bounds: Bounds) -> Source:
     """What a call names as material, its ends pinned. Raises `BatonError`."""
+    _check_named(call)
     if call.run_id is not None and (call.diff_ref is not None or call.paths):
         raise InvalidInput("runId: a run is reviewed by itself; leave diffRef and paths out")
     if call.repository is not None and call.diff_ref is None:
@@ -98,13 +104,23 @@ def ask_for(call: ReviewCall, bounds: Bounds) -> Source:
     if call.diff_ref is None:
         if not (call.paths or call.context or call.run_id):
             raise InvalidInput("material: name diffRef, paths, context or runId")
-        return Source(None, None, tuple(call.paths), call.context, call.run_id)
+        return Source(None, None, tuple(dict.fromkeys(call.paths)), call.context, call.run_id)
     named = call.repository or (None if bounds.workspace is None else str(bounds.workspace))
     if named is None:
         raise InvalidInput("diffRef: the session has no folder; name the repository")
     git, site = _repository(Path(named), bounds)
     pinned = pin(git, site, call.diff_ref)
-    return Source(str(site.workspace), pinned, tuple(call.paths), call.context)
+    return Source(str(site.workspace), pinned, tuple(dict.fromkeys(call.paths)), call.context)
+
+
+def _check_named(call: ReviewCall) -> None:
+    """An empty name would stand for everything, and an endless one is none."""
+    named = [("diffRef", call.diff_ref), ("repository", call.repository), ("runId", call.run_id)]
+    for what, name in [*named, *(("paths", path) for path in call.paths)]:
+        if name is not None and not name.strip():
+            raise InvalidInput(f"{what}: must not be empty")
+        if name is not None and len(name) > MAX_NAME:
+            raise InvalidInput(f"{what}: longer than {MAX_NAME} characters")
 
 
 def gather_again(source: Source, bounds: Bounds, manifest: Sequence[Material]) -> Gathered:
@@ -153,12 +169,8 @@ def gather_material(source: Source, bounds: Bounds) -> Gathered:
 
 def _repository(folder: Path, bounds: Bounds) -> tuple[Git, Site]:
     """The repository, if all of it lies where material may come from."""
-    allowed = [
-        Path(os.path.realpath(root))
-        for entry in bounds.rules.roots
-        if (root := bounds.workspace if entry == "." else Path(entry).expanduser()) is not None
-    ]
-    folder = folder.expanduser()
+    allowed = allowed_roots(bounds.rules.roots, bounds.workspace, "review.roots")
+    folder = Path(expanded(str(folder)))
     if not folder.is_absolute():
         raise InvalidInput(f"repository: {str(folder)!r} is not an absolute path")
     # Looked at before git is: it must not run in a folder that nobody allowed.
@@ -210,8 +222,10 @@ def _diff(
     notes = []
     if "\ufffd" in text and "\ufffd".encode() not in output.stdout:
         notes.append("bytes that are no UTF-8 are sent as U+FFFD")
-    if "\nBinary files " in text:
-        notes.append("binary files are named, their content is not sent")
+    if unshown := unshown_files(text):
+        shown = ", ".join(unshown[:SHOWN_FILES])
+        more = f" and {len(unshown) - SHOWN_FILES} more" if len(unshown) > SHOWN_FILES else ""
+        notes.append(f"not sent, binary or called so by attributes: {shown}{more}")
     if "\n-Subproject commit" in text or "\n+Subproject commit" in text:
         notes.append("a submodule moved: its commit ids are sent, its content is not")
     return text, notes
@@ -222,7 +236,7 @@ def _below(paths: Sequence[str], site: Site) -> list[str]:
     prefix = os.fsdecode(site.prefix)
     found = []
     for path in paths:
-        absolute = Path(path).expanduser()
+        absolute = Path(expanded(path))
         name = os.path.normpath(absolute if absolute.is_absolute() else site.root / prefix / path)
         if not Path(name).is_relative_to(site.root):
             raise InvalidInput(f"paths: {path!r} is not in {site.root}")

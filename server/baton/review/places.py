@@ -41,7 +41,10 @@ def places_of_diff(diff: str) -> Places:
                     _extend(entry["changed"], max(line, 1))
             continue
         if text.startswith("diff --git "):
+            # A file whose mode alone changed, an empty or a binary one has no other line with its name.
             path = None
+            if (named := _named_twice(text[11:])) is not None:
+                places.setdefault(named, {"shown": [], "changed": []})
         elif text.startswith("--- ") and path is None:
             path = _name(text[4:])
         elif text.startswith("+++ "):
@@ -54,6 +57,24 @@ def places_of_diff(diff: str) -> Places:
             places.setdefault(path, {"shown": [], "changed": []})
     places.pop("", None)
     return places
+
+
+def unshown_files(diff: str) -> list[str]:
+    """The files of a diff of git's of which it says only that they differ."""
+    found, path, left = [], None, [0, 0]
+    for text in diff.split("\n"):
+        if any(count > 0 for count in left):
+            left[0] -= text[:1] in ("-", " ", "")
+            left[1] -= text[:1] in ("+", " ", "")
+        elif text.startswith("diff --git "):
+            path = _named_twice(text[11:])
+        elif text.startswith("rename to "):
+            path = _unquoted(text[10:])
+        elif text.startswith("Binary files ") and path is not None:
+            found.append(path)
+        elif match := _HUNK.match(text):
+            left = [int(match[1] or 1), int(match[3] or 1)]
+    return found
 
 
 def places_of_files(files: Mapping[str, str]) -> Places:
@@ -89,9 +110,19 @@ def _extend(spans: list[Span], line: int) -> None:
 
 
 def _name(text: str) -> str | None:
-    text = text.split("\t")[0] if not text.startswith('"') else text
-    name = _unquoted(text.strip())
-    return None if name == "/dev/null" else name.partition("/")[2] if name[:2] in ("a/", "b/") else name
+    # git ends a name that has blanks in it with a tab.
+    text = text.split("\t")[0] if not text.startswith('"') else text.rstrip("\t")
+    name = _unquoted(text)
+    return None if text == "/dev/null" else name.partition("/")[2] if name[:2] in ("a/", "b/") else name
+
+
+def _named_twice(text: str) -> str | None:
+    """The name in `a/NAME b/NAME`; None where the two differ, as after a rename, which has lines for both."""
+    half = (len(text) - 1) // 2
+    old, new = text[:half], text[half + 1 :]
+    if text[half : half + 1] != " " or _name(old) != _name(new):
+        return None
+    return _name(old)
 
 
 def _unquoted(text: str) -> str:
@@ -101,14 +132,17 @@ def _unquoted(text: str) -> str:
 
 
 def _split(path: str, line: int | None) -> tuple[str, int | None]:
-    match = re.fullmatch(r"(.+?):(\d+)(?:[:-]\d+)?", path)
+    match = re.fullmatch(r"(.+?):([0-9]+)(?:[:-][0-9]+)?", path)
     if match:
-        return match[1], line if line is not None else int(match[2])
+        # More digits than that are no line of anything.
+        return match[1], line if line is not None else int(match[2]) if len(match[2]) < 10 else None
     return path, line
 
 
 def _match(path: str, known: Iterable[str]) -> str | None:
     names = list(known)
+    if path in names:
+        return path
     plain = path.strip().strip("`\"'").replace("\\", "/").removeprefix("./")
     for candidate in (plain, plain[2:] if plain[:2] in ("a/", "b/") else plain):
         if candidate in names:

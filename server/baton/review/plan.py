@@ -115,6 +115,8 @@ async def make_review_plan(
     earlier = list(parent[1]) if parent else []
     ask, outgoing = compose(setting, goal, call.persona, gathered, earlier)
     masked += outgoing.masked
+    own_findings, what = masked_findings(call.own_findings or ())
+    masked += what
     if setting.rules.secrets == "refuse":
         refuse_secrets(outgoing.seen.secrets, "review.secrets = refuse")
     shown = _shown(setting, mode, goal, gathered, reviewers, ask, outgoing.seen, masked)
@@ -140,7 +142,7 @@ async def make_review_plan(
         approval=approval,
         token=bound(token, approval),
     )
-    own = [host_finding(record.review_id, given, gathered.places) for given in call.own_findings or ()]
+    own = [host_finding(record.review_id, given, gathered.places) for given in own_findings]
     carried = [
         finding.model_copy(
             update={
@@ -183,6 +185,8 @@ def compose(
         text, what = prose(earlier_findings(earlier))
         masked += what
         pieces.append(Piece(EARLIER, text))
+    if persona is not None:
+        masked += prose(setting.consult.personas[persona])[1]
     asked = question(goal, checklist, rechecks=bool(earlier))
     return Ask(asked, pieces, persona, bool(earlier)), Outgoing(look_through(pieces), masked)
 
@@ -250,6 +254,17 @@ async def choose_reviewers(
     candidates = candidates_of(consult, adapter_of)
     seats = await find_seats(setting.house, consult, look, candidates, pick)
     return [Reviewer(seat.chosen.candidate.id, seat.name, seat.chosen.why) for seat in seats]
+
+
+def masked_findings(given: Sequence[GivenFinding]) -> tuple[list[GivenFinding], list[str]]:
+    """The session's own findings as they may be written down, and what was masked in them."""
+    clean, masked = [], list[str]()
+    for finding in given:
+        texts = {"title": finding.title, "detail": finding.detail, "path": finding.path}
+        seen = {name: prose(text) for name, text in texts.items() if text}
+        masked += [what for _, found in seen.values() for what in found]
+        clean.append(finding.model_copy(update={name: text for name, (text, _) in seen.items()}))
+    return clean, masked
 
 
 def host_finding(review_id: str, given: GivenFinding, places: Mapping[str, Any]) -> ReviewFindingRecord:
@@ -355,7 +370,7 @@ def _shown(
     known = [cost for cost in costs if cost is not None]
     shown: dict[str, Any] = {
         "goal": goal if len(goal) <= 200 else goal[:199] + "…",
-        "material": [{"label": piece.label, "bytes": piece.bytes} for piece in gathered.manifest],
+        "material": [{"label": prose(piece.label)[0], "bytes": piece.bytes} for piece in gathered.manifest],
         "reviewers": asked,
         "requests": len(reviewers),
         "web": False,
@@ -365,7 +380,7 @@ def _shown(
     }
     more: dict[str, Any] = {
         "scope": gathered.source.pinned.shown() if gathered.source.pinned else None,
-        "files": sorted(gathered.places)[:20],
+        "files": [prose(path)[0] for path in sorted(gathered.places)[:20]],
         "masked": list(masked),
         "notes": gathered.notes,
         "escalate": _escalation(setting.rules, mode, gathered),
@@ -383,4 +398,6 @@ def _escalation(rules: ReviewRules, mode: ReviewMode, gathered: Gathered) -> dic
         return None
     spec = pathspec.GitIgnoreSpec.from_lines(rules.escalate)
     touched = sorted(path for path in gathered.places if spec.match_file(path))
-    return {"paths": touched[:20], "suggestion": "mode deep"} if touched else None
+    return (
+        {"paths": [prose(path)[0] for path in touched[:20]], "suggestion": "mode deep"} if touched else None
+    )

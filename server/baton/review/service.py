@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.consult.agents import agent_of, host_of
 from baton.consult.content import Content
-from baton.consult.outgoing import refuse_secrets
+from baton.consult.outgoing import prose, refuse_secrets
 from baton.consult.plan import Plan, candidates_of
 from baton.consult.present import whole_answer
 from baton.consult.routing import Wanted, why_not
@@ -27,9 +27,17 @@ from baton.ledger.reviews import serious_open
 from baton.review.asking import once_more
 from baton.review.confirm import Person, Says, approval_of, fits, nobody
 from baton.review.material import gather_again
-from baton.review.plan import Setting, approved, compose, host_finding, make_review_plan, setting_for
+from baton.review.plan import (
+    Setting,
+    approved,
+    compose,
+    host_finding,
+    make_review_plan,
+    masked_findings,
+    setting_for,
+)
 from baton.review.present import finding_shown, planned, present
-from baton.review.settle import ask_more, seat_of, settle
+from baton.review.settle import RECHECK, ask_more, seat_of, settle
 from baton.review.stored import StoredPlan
 
 PLAN_SECONDS = 24 * 3600.0
@@ -63,11 +71,12 @@ class ReviewService:
             case ReviewAction.RUN:
                 return await self._run(review, call, session, person)
             case ReviewAction.FINALISE:
-                return await blocking(self._finalise, self._settled(review), call)
+                return await blocking(self._finalise, await blocking(self._settled, review), call)
             case ReviewAction.RETRY:
-                return await self._retry(self._settled(review), call, session)
+                return await self._retry(await blocking(self._settled, review), call, session)
             case ReviewAction.RECHECK:
-                return await self._plan(call, session, self._settled(review), any_round)
+                settled = await blocking(self._settled, review)
+                return await self._plan(call, session, settled, any_round)
         return await self._status(review, call)
 
     # -- before anything is sent -------------------------------------------------------------------
@@ -100,10 +109,13 @@ class ReviewService:
                 " (review.max_fix_rounds); what is open needs the person"
             )
         closed = (Disposition.REJECTED, Disposition.ACCEPTED_RISK)
+        # The last word on each: what the reviewers of a recheck called gone need not be looked at again.
+        last = {step.number: step.source for step in self._ledger.dispositions(parent.review_id)}
         return [
             one
             for one in self._ledger.review_findings(parent.review_id)
-            if one.disposition not in closed and not (one.carried and one.disposition is Disposition.FIXED)
+            if one.disposition not in closed
+            and not (one.disposition is Disposition.FIXED and last.get(one.number) == RECHECK)
         ]
 
     async def _run(
@@ -233,10 +245,12 @@ class ReviewService:
         states = (ReviewState.AWAITING_SYNTHESIS, ReviewState.FAILED, ReviewState.CANCELLED)
         if review.state not in states or review.consultation_id is None:
             raise WrongState(f"review {review.review_id} is {review.state.value}; there is nothing to retry")
-        await blocking(self._ask_again, review, call.reviewer, setting)
+        await blocking(self._ask_again, review, call.reviewer, setting, states)
         return await self._wait(review.review_id, call.wait_seconds)
 
-    def _ask_again(self, review: ReviewRecord, seat: str | None, setting: Setting) -> None:
+    def _ask_again(
+        self, review: ReviewRecord, seat: str | None, setting: Setting, states: Sequence[ReviewState]
+    ) -> None:
         consultation = self._ledger.consultation(str(review.consultation_id))
         turns = self._ledger.consult_turns(consultation.consultation_id)
         parsed = {one.seat for one in self._ledger.review_reads(review.review_id) if one.parsed}
@@ -251,21 +265,27 @@ class ReviewService:
             raise NoAgent(f"{gone[0]} is not asked: the policy has no such agent any more")
         content = Content(self._house, consultation)
         planned_turns = [once_more(content, first[name], setting.consult) for name in wanted]
-        ask_more(self._consulting, review, turns, planned_turns)
+        ask_more(self._consulting, review, turns, planned_turns, states)
 
     def _finalise(self, review: ReviewRecord, call: ReviewCall) -> dict[str, Any]:
-        if review.state not in (ReviewState.AWAITING_SYNTHESIS, ReviewState.FINALISED):
-            raise WrongState(
-                f"review {review.review_id} is {review.state.value}; this is possible only when it is"
-                " awaiting_synthesis or finalised"
-            )
         places = StoredPlan.of(review).places
-        more = [host_finding(review.review_id, given, places) for given in call.own_findings or ()]
+        own, masked = masked_findings(call.own_findings or ())
+        more = [host_finding(review.review_id, given, places) for given in own]
+        conclusion, what = prose(call.conclusion or "")
+        masked += what
         with self._ledger.transaction():
+            # Looked at again here: another session may have asked the reviewers once more meanwhile.
+            state = self._ledger.review(review.review_id).state
+            if state not in (ReviewState.AWAITING_SYNTHESIS, ReviewState.FINALISED):
+                raise WrongState(
+                    f"review {review.review_id} is {state.value}; this is possible only when it is"
+                    " awaiting_synthesis or finalised"
+                )
             if more:
                 self._ledger.add_findings(review.review_id, more)
             findings = self._ledger.review_findings(review.review_id)
-            decisions = _decisions(review, call, {one.id for one in findings})
+            decisions, what = _decisions(review, call, {one.id for one in findings})
+            masked += what
             decided = {f"F{one.number}" for one in decisions}
             missing = [
                 one.id
@@ -278,7 +298,7 @@ class ReviewService:
                     " none (fixed, rejected or accepted_risk with a reason, or open)"
                 )
             review = self._ledger.decide(
-                review.review_id, decisions, conclusion=call.conclusion, finalise=True
+                review.review_id, decisions, conclusion=conclusion or None, finalise=True
             )
         findings = self._ledger.review_findings(review.review_id)
         counts: dict[str, int] = {}
@@ -291,6 +311,7 @@ class ReviewService:
             "dispositions": counts,
             "openSerious": len(still),
             **({"open": still[:50]} if still else {}),
+            **({"masked": masked} if masked else {}),
         }
 
     async def _status(self, review: ReviewRecord, call: ReviewCall) -> dict[str, Any]:
@@ -351,17 +372,30 @@ def question_to_person(review: ReviewRecord) -> str:
     plan = StoredPlan.of(review)
     size = sum(piece.bytes for piece in plan.manifest)
     who = ", ".join(one.agent for one in plan.reviewers)
+    pinned = plan.wanted.pinned
     lines = [
         f"Send {size} bytes of material to {who} for review?",
-        f"Goal: {' '.join(review.goal.split())[:200]}",
-        "Material: " + ", ".join(piece.label for piece in plan.manifest[:8]),
+        f"Goal: {review.goal[:200]}",
+        "Material: " + _some([piece.label for piece in plan.manifest]),
     ]
+    if pinned is not None:
+        ends = pinned.shown()
+        lines.append(f"Diff: {ends['diffRef'][:200]}, from {ends['from']} to {ends['to']}")
     if plan.secrets:
-        lines.append("It holds what looks like credentials: " + ", ".join(plan.secrets[:8]))
-    return "\n".join(lines)
+        lines.append("It holds what looks like credentials: " + _some(plan.secrets))
+    # Names of files are foreign text: none makes a line of its own here.
+    return "\n".join(one_line(line) for line in lines)
 
 
-def _decisions(review: ReviewRecord, call: ReviewCall, known: set[str]) -> Sequence[DispositionRecord]:
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:200] for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _decisions(
+    review: ReviewRecord, call: ReviewCall, known: set[str]
+) -> tuple[list[DispositionRecord], list[str]]:
+    """The dispositions as they may be written down, and what was masked in their reasons."""
     needs_reason = (Disposition.REJECTED, Disposition.ACCEPTED_RISK)
     seen: set[str] = set()
     for one in call.dispositions:
@@ -372,13 +406,17 @@ def _decisions(review: ReviewRecord, call: ReviewCall, known: set[str]) -> Seque
         seen.add(one.finding)
         if one.disposition in needs_reason and not (one.reason or "").strip():
             raise InvalidInput(f"dispositions: {one.finding} {one.disposition.value} needs a reason")
-    return [
-        DispositionRecord(
-            review_id=review.review_id,
-            number=int(one.finding[1:]),
-            disposition=one.disposition,
-            reason=one.reason,
-            source="host",
+    decisions, masked = [], list[str]()
+    for one in call.dispositions:
+        reason, what = prose(one.reason or "")
+        masked += what
+        decisions.append(
+            DispositionRecord(
+                review_id=review.review_id,
+                number=int(one.finding[1:]),
+                disposition=one.disposition,
+                reason=reason or None,
+                source="host",
+            )
         )
-        for one in call.dispositions
-    ]
+    return decisions, masked

@@ -31,6 +31,9 @@ from baton.review.places import locate_finding
 from baton.review.plan import finding_record
 from baton.review.stored import StoredPlan
 
+RECHECK = "recheck"
+"""Who disposed of a finding that all reviewers of a recheck called gone."""
+
 REPAIRS = 1
 """So often a reviewer is asked for its findings in a form that can be read."""
 
@@ -67,8 +70,12 @@ def ask_more(
     review: ReviewRecord,
     seen: Sequence[ConsultTurnRecord],
     planned: Sequence[PlannedTurn],
+    states: Sequence[ReviewState] = (ReviewState.RUNNING,),
 ) -> None:
-    """Another round. Raises `WrongState` when somebody else began one, `SpendLimit` at a ceiling."""
+    """Another round of a review in one of the `states`.
+
+    Raises `WrongState` when somebody else began one or finalised it, `SpendLimit` at a ceiling.
+    """
     house = consulting.house
     folder = _folder(review)
     rules = rules_for(house, folder)
@@ -82,7 +89,8 @@ def ask_more(
     def also() -> None:
         if len(house.ledger.consult_turns(consultation.consultation_id)) != len(seen):
             raise WrongState(f"review {review.review_id} went on meanwhile; review status {review.review_id}")
-        house.ledger.change_review(review.review_id, state=ReviewState.RUNNING, note=None, ended_at=None)
+        running = {"state": ReviewState.RUNNING, "note": None, "ended_at": None}
+        house.ledger.change_review(review.review_id, states, **running)
 
     consulting.begin(Plan(consultation, tuple(planned), rules, True, {}), also)
 
@@ -170,7 +178,21 @@ def _repair(
 def _close(
     consulting: ConsultService, review: ReviewRecord, turns: Sequence[ConsultTurnRecord], *, cancelled: bool
 ) -> ReviewRecord:
+    with consulting.house.ledger.transaction():
+        # Another session that looked at it may have closed it, and its person answered the findings.
+        now = consulting.house.ledger.review(review.review_id)
+        if now.state is not ReviewState.RUNNING or now.consultation_id is None:
+            return now
+        return _closed(consulting, now, turns, cancelled=cancelled)
+
+
+def _closed(
+    consulting: ConsultService, review: ReviewRecord, turns: Sequence[ConsultTurnRecord], *, cancelled: bool
+) -> ReviewRecord:
     ledger = consulting.house.ledger
+    if len(ledger.consult_turns(str(review.consultation_id))) != len(turns):
+        # Asked once more since.
+        return review
     reads = ledger.review_reads(review.review_id)
     if reads:
         _carry(consulting, review, reads)
@@ -183,11 +205,7 @@ def _close(
     else:
         reasons = {seat_of(turn): turn.detail or turn.state.value for turn in turns}
         state, note = ReviewState.FAILED, "; ".join(f"{seat}: {why}" for seat, why in reasons.items())
-    with ledger.transaction():
-        now = ledger.review(review.review_id)
-        if now.state is not ReviewState.RUNNING:
-            return now
-        return ledger.change_review(review.review_id, state=state, note=note)
+    return ledger.change_review(review.review_id, state=state, note=note)
 
 
 def _carry(consulting: ConsultService, review: ReviewRecord, reads: Sequence[ReviewReadRecord]) -> None:
@@ -218,5 +236,5 @@ def _gone(finding: ReviewFindingRecord, seats: Sequence[str], notes: Sequence[st
         number=finding.number,
         disposition=Disposition.FIXED,
         reason=reason[:2000],
-        source="recheck",
+        source=RECHECK,
     )

@@ -117,6 +117,8 @@ def _repository_site(workspace: Path, git: Git, facts: list[bytes]) -> Site:
     if inside == b"true":
         raise Unsupported(f"{workspace} lies inside a git directory; give the work tree")
     root = _path(git, workspace, "--show-toplevel").resolve()
+    if not workspace.is_relative_to(root):
+        raise Unsupported(f"{workspace} is not in the work tree of its repository, which is {root}")
     settings = _settings(git, root)
     common = _path(git, workspace, "--git-common-dir").resolve()
     relative = os.fsencode(workspace.relative_to(root))

@@ -27,7 +27,7 @@ XDG = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 
 def find_program(command: str, env: Mapping[str, str]) -> Path:
     """The program, by its absolute path or its name on PATH. Raises `CannotAsk` when it is not there."""
-    path = Path(command).expanduser()
+    path = Path(os.path.expanduser(command))  # noqa: PTH111
     if path.is_absolute():
         if path.is_file() and os.access(path, os.X_OK):
             return path
