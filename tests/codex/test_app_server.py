@@ -14,6 +14,7 @@ from baton.codex.appserver import AppServer
 from baton.codex.events import Notification, ThreadEvents
 from baton.codex.faults import NoAnswer, RequestRefused, ServerDied
 from baton.contract.errors import CodexFailure
+from baton.engine.servers import Servers
 from baton.simulate.model_server import ScriptedModel
 from codex.workers_bench import Bench
 
@@ -71,6 +72,35 @@ async def test_a_request_without_an_answer_ends_at_its_deadline(server: AppServe
         with pytest.raises(NoAnswer, match=r"silent within 0\.2 s"):
             await server.request("silent", timeout=0.2)
         assert await server.request("echo", {"still": "there"}) == {"still": "there"}
+
+
+async def test_work_goes_to_a_fresh_server_once_one_does_not_answer(test_root: Path) -> None:
+    program = test_root / "stand-in"
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(0o755)
+
+    async def start() -> AppServer:
+        return await AppServer.start(
+            program, test_root, {"PATH": "/usr/bin:/bin"}, stderr=test_root / "err", cwd=test_root
+        )
+
+    servers = Servers(start, 8)
+    async with servers.one() as at_work, servers.one() as same:
+        assert same is at_work
+        with pytest.raises(NoAnswer):
+            await at_work.request("silent", timeout=0.2)
+        assert at_work.alive and not at_work.answers
+        async with servers.one() as fresh:
+            assert fresh is not at_work
+        # Who is at work on it goes on, and its answer shows that it is well.
+        await at_work.request("echo")
+        async with servers.one() as again:
+            assert again is at_work
+        with pytest.raises(NoAnswer):
+            await at_work.request("silent", timeout=0.2)
+    async with servers.one() as after:
+        assert after is fresh and not at_work.alive
+    await servers.close()
 
 
 async def test_an_error_answer_is_one_line(server: AppServer) -> None:

@@ -46,6 +46,10 @@ TABLE: dict[str, tuple[FailureClass, Step]] = {
     "bad gateway": (FailureClass.OVERLOADED, script.fail(502, "bad gateway")),
     "dropped connection": (FailureClass.NETWORK, script.drop_connection()),
     "bad request": (FailureClass.BAD_REQUEST, script.fail(400, INVALID)),
+    "payment required": (FailureClass.USAGE_LIMIT, script.fail(402, {"error": {"message": "No credit."}})),
+    "method not allowed": (FailureClass.BAD_REQUEST, script.fail(405)),
+    "conflict": (FailureClass.OTHER, script.fail(409, {"error": {"message": "Not now."}})),
+    "withheld": (FailureClass.OTHER, FailStream("cyber_policy", "The answer was withheld.")),
     "refused prompt": (FailureClass.BAD_REQUEST, FailStream("invalid_prompt", "Invalid prompt: policy")),
 }
 

@@ -16,8 +16,8 @@ import pytest
 from baton.codex.catalogue import catalogue
 from baton.codex.events import Notification
 from baton.codex.faults import ServerDied, ThreadRefused
-from baton.codex.thread import THREAD_MARKER, resume_thread
-from baton.codex.turn import Deadlines, TurnStatus
+from baton.codex.thread import THREAD_MARKER, WorkerThread, resume_thread
+from baton.codex.turn import Deadlines, TurnOutcome, TurnStatus
 from baton.contract.states import FailureClass
 from baton.process.environment import WORKER_MARKER
 from baton.simulate.home import write_simulated_home
@@ -274,6 +274,14 @@ async def test_a_turn_beyond_its_deadline_says_so_even_while_events_come(
         assert await thread.clean_terminals() == ()
 
 
+async def begun(thread: WorkerThread, text: str) -> asyncio.Task[TurnOutcome]:
+    """A turn whose id is known here. The model may have its request before Codex has told the id."""
+    told = asyncio.Event()
+    turn = asyncio.create_task(thread.run_turn(text, on_event=lambda _: told.set()))
+    await told.wait()
+    return turn
+
+
 async def test_interrupt_and_steer_reach_the_running_turn_and_nothing_else(
     bench: Bench, model: ScriptedModel
 ) -> None:
@@ -284,15 +292,14 @@ async def test_interrupt_and_steer_reach_the_running_turn_and_nothing_else(
         thread = await bench.thread(server)
         assert not await thread.interrupt()
         assert not await thread.steer("too early")
-        turn = asyncio.create_task(thread.run_turn("STEER"))
+        turn = await begun(thread, "STEER")
         await asyncio.to_thread(model.wait_for, lambda request: request.thread_id == thread.id)
         assert await thread.steer("and mind the gap")
         released.set()
         assert (await turn).final_message == "done"
         assert "mind the gap" in model.requests_of(thread.id)[-1].text
         other = await bench.thread(server)
-        turn = asyncio.create_task(other.run_turn("STOP"))
-        await asyncio.to_thread(model.wait_for, lambda request: request.thread_id == other.id)
+        turn = await begun(other, "STOP")
         assert await other.interrupt()
         outcome = await turn
         assert (outcome.status, outcome.failure) == (TurnStatus.INTERRUPTED, None)

@@ -50,6 +50,7 @@ class AppServer:
         self._writing = asyncio.Lock()
         self._death: ServerDied | None = None
         self._closing = False
+        self._silent = False
         self.garbage = 0
         """Lines of the server that were no JSON object."""
         self.notices: deque[Notification] = deque(maxlen=NOTICES)
@@ -105,6 +106,11 @@ class AppServer:
         """False once the process has ended or was closed."""
         return self._death is None and not self._closing
 
+    @property
+    def answers(self) -> bool:
+        """False while it lives and has left a request unanswered, until it answers one again."""
+        return not self._silent
+
     async def request(
         self, method: str, params: Mapping[str, Any] | None = None, timeout: float = REQUEST_SECONDS
     ) -> dict[str, Any]:
@@ -122,6 +128,7 @@ class AppServer:
                 await self._send({"id": number, "method": method, "params": dict(params or {})})
                 message = await answered
         except TimeoutError:
+            self._silent = True
             raise NoAnswer(f"Codex did not answer {method} within {timeout:g} s") from None
         finally:
             self._waiting.pop(number, None)
@@ -232,6 +239,7 @@ class AppServer:
             self._route(Notification(method, params))
 
     def _answered(self, message: dict[str, Any]) -> None:
+        self._silent = False
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         if waiting is not None and not waiting.done():

@@ -28,7 +28,10 @@ _BY_INFO = {
 
 _BY_STATUS = {
     401: FailureClass.AUTH,
+    402: FailureClass.USAGE_LIMIT,
     403: FailureClass.AUTH,
+    408: FailureClass.NETWORK,
+    409: FailureClass.OTHER,
     429: FailureClass.RATE_LIMIT,
     503: FailureClass.OVERLOADED,
     529: FailureClass.OVERLOADED,
@@ -95,7 +98,9 @@ def _class(name: str, status: int | None, text: str) -> FailureClass:
             return found
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    if status in (400, 404, 413, 422) or name == "badRequest" or re.search(_BAD_REQUEST_TEXT, text, re.I):
+    # A service that answers is no network that fails, though Codex calls it a failed connection.
+    refused = status is not None and 400 <= status < 500
+    if refused or name == "badRequest" or re.search(_BAD_REQUEST_TEXT, text, re.I):
         return FailureClass.BAD_REQUEST
     if status is not None and status >= 500:
         return FailureClass.OVERLOADED

@@ -26,7 +26,7 @@ class Servers:
     """Hands out app-servers, each to at most `most` threads at a time.
 
     One that has served `retire_after` threads gets no more and is ended when the last of them is done: what
-    it keeps of each would otherwise add up.
+    it keeps of each would otherwise add up. The same goes for one that has stopped answering.
     """
 
     def __init__(
@@ -75,7 +75,8 @@ class Servers:
         return used.threads == 0 and self._is_worn(used)
 
     def _is_worn(self, used: _Used) -> bool:
-        return self._retire_after is not None and used.served >= self._retire_after
+        old = self._retire_after is not None and used.served >= self._retire_after
+        return old or not used.server.answers
 
     async def close(self) -> None:
         """End all of them."""
