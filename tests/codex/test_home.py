@@ -12,6 +12,8 @@ import pytest
 
 from baton.codex.home import Login, WorkerHome, prepare_worker_home
 from baton.contract.errors import InvalidInput
+from baton.contract.evidence import TurnFailure
+from baton.contract.states import FailureClass
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import say
 
@@ -104,6 +106,19 @@ def test_login_file_is_linked_so_that_a_new_token_is_written_through(test_root: 
     assert home.login is Login.NONE
     assert not (home.path / "auth.json").is_symlink()
     assert "codex login" in (home.why or "")
+
+
+def test_failure_to_get_through_without_a_login_says_to_log_in(test_root: Path, person: Path) -> None:
+    (person / "config.toml").write_text("")
+    home = prepare(test_root, person)
+    cut = TurnFailure(failure_class=FailureClass.NETWORK, message="Connection failed")
+    told = home.explained(cut)
+    assert told.message == "Connection failed; no login was found: run `codex login`"
+    assert home.explained(told) == told
+    crash = TurnFailure(failure_class=FailureClass.CRASH, message="Codex ended")
+    assert home.explained(crash) == crash
+    (person / "auth.json").write_text("{}")
+    assert prepare(test_root, person).explained(cut) == cut
 
 
 def test_key_in_the_environment_counts_as_a_login(test_root: Path, person: Path) -> None:

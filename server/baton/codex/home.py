@@ -16,6 +16,8 @@ from baton.codex.launch import FEATURES_OFF
 from baton.codex.person_config import PersonConfig, read_person_config
 from baton.codex.rules import allow_rules
 from baton.contract.errors import StateUnavailable
+from baton.contract.evidence import TurnFailure
+from baton.contract.states import FailureClass
 from baton.ledger.locks import FileLock
 
 LOCK_SECONDS = 10.0
@@ -34,6 +36,9 @@ _SET: Mapping[str, object] = {
     "history": {"persistence": "none"},
 }
 """Set in every workers' home; what makes a worker a worker is set at launch."""
+
+
+NO_LOGIN = "no login was found: run `codex login`"
 
 
 class Login(StrEnum):
@@ -74,6 +79,13 @@ class WorkerHome:
     """MCP servers configured in the home that is used, each to be disabled by its name for a thread."""
     left_out: tuple[str, ...] = field(default=())
     """Keys of the person's provider that were not taken over because they are unknown."""
+
+    def explained(self, failure: TurnFailure) -> TurnFailure:
+        """With what to do, where Codex did not get through to the service and no login was found."""
+        beyond = failure.failure_class in (FailureClass.NETWORK, FailureClass.AUTH)
+        if self.login is not Login.NONE or not beyond or NO_LOGIN in failure.message:
+            return failure
+        return failure.model_copy(update={"message": f"{failure.message}; {NO_LOGIN}"})
 
 
 def prepare_worker_home(

@@ -132,6 +132,8 @@ async def _converse(
             )
         outcome = await _turn(ctx, work, thread, text)
         work.message, work.usage, work.failure = outcome.final_message, outcome.usage, outcome.failure
+        if work.failure is not None:
+            work.failure = ctx.machine.home.explained(work.failure)
         work.notices += outcome.notices
     finally:
         with anyio.CancelScope(shield=True):

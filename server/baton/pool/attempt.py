@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -85,6 +85,8 @@ async def carry(
     """
     job = assignment.job
     outcome = await backend.run(assignment)
+    if outcome.failure is not None and ctx is not None:
+        outcome = replace(outcome, failure=ctx.machine.home.explained(outcome.failure))
     halted = outcome.interrupted
     found = None if halted else outcome_trouble(outcome)
     if found is None and not halted:
