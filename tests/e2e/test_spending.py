@@ -155,7 +155,11 @@ def test_prices_of_the_person_make_a_cost_and_only_where_everything_is_known(
     expected = (fresh * 2 + used["cachedInputTokens"] * 0.5 + used["outputTokens"] * 10) / 1_000_000
     assert told["workers"]["cost"] == told["tasks"][0]["cost"] == pytest.approx(expected)
     assert (other["workers"]["cost"], other["tasks"][0]["cost"]) == (None, None)
-    assert told["supervisors"] == []
+    assert told["supervisors"] == [] and "pricesFault" not in told
+    with sim.policy("[prices\n"):
+        told = sim.inspect(run_id, "usage")
+    assert "policy.toml" in told["pricesFault"]
+    assert (told["workers"]["usage"], told["workers"]["cost"]) == (used, None)
 
 
 def test_what_nobody_reported_is_unknown_and_not_nothing(sim: Sim, call: dict[str, Any]) -> None:

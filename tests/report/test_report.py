@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from baton.cli.main import baton
 from baton.contract.states import Integration, RunState, TaskState, Verdict
 from baton.report.page import read_report, render_report
+from baton.report.terminal import report_lines
 from report.conftest import Recorded
 from report.story import HOSTILE, IMAGE
 
@@ -128,7 +129,15 @@ def test_costs_follow_the_prices_of_the_policy(recorded: Recorded) -> None:
     assert spent.input_tokens and spent.output_tokens and spent.cached_input_tokens is not None
     fresh = spent.input_tokens - spent.cached_input_tokens
     expected = (fresh * 2.0 + spent.cached_input_tokens * 0.5 + spent.output_tokens * 10.0) / 1e6
-    assert run.cost == pytest.approx(expected, abs=1e-6)
+    assert run.cost == pytest.approx(expected, abs=1e-6) and run.prices_fault is None
+
+
+def test_prices_that_cannot_be_read_are_said_on_the_page(recorded: Recorded) -> None:
+    with recorded.sim.policy("[prices\n"):
+        report = read_report(recorded.house, recorded.story, time.time())
+    assert report.run.cost is None and "policy.toml" in (report.run.prices_fault or "")
+    assert "policy.toml" in Seen(render_report(report)).text
+    assert any("costs are unknown: " in line.plain for line in report_lines(report))
 
 
 @pytest.mark.parametrize("page", ["story", "hostile"])

@@ -23,7 +23,7 @@ Prices = Mapping[str, Price]
 
 def attempts_spent(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> list[dict[str, Any]]:
     """An entry for each attempt: its model, its tokens, and what they cost."""
-    prices = _prices(house)
+    prices, _ = prices_or_fault(house)
     return [
         {
             "taskId": record.task_id,
@@ -39,13 +39,15 @@ def attempts_spent(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) ->
 def usage_totals(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> dict[str, Any]:
     """The workers' sum beside the supervisors' own usage during the run.
 
-    `unknownAttempts` are missing from the sum: they began, and nobody reported what they used.
+    `unknownAttempts` are missing from the sum: they began, and nobody reported what they used. `pricesFault`
+    is there when the policy cannot be read, and says why: no cost is known then.
     """
-    prices = _prices(house)
+    prices, fault = prices_or_fault(house)
     records = _attempts(house, run, tasks)
     spent = total_usage(record.result.usage for record in records if record.result is not None)
     own = supervisors(house, run)
     return {
+        **({} if fault is None else {"pricesFault": fault}),
         "workers": {
             "usage": spent.wire(compact=False),
             "cost": _sum(_cost_of(record, prices) for record in records),
@@ -62,6 +64,14 @@ def usage_totals(house: House, run: RunRecord, tasks: Sequence[TaskRecord]) -> d
             for one in own
         ],
     }
+
+
+def prices_or_fault(house: House) -> tuple[Prices, str | None]:
+    """The person's prices as they are today, or why they cannot be read."""
+    try:
+        return load_policy(house.codex_home, None).prices, None
+    except InvalidInput as error:
+        return {}, error.message
 
 
 def cost(usage: Usage, price: Price | None) -> float | None:
@@ -101,11 +111,3 @@ def _sum(costs: Iterable[float | None]) -> float | None:
     if not known or any(one is None for one in known):
         return None
     return round(sum(one for one in known if one is not None), 6)
-
-
-def _prices(house: House) -> Prices:
-    """The person's prices as they are today; none when their policy cannot be read."""
-    try:
-        return load_policy(house.codex_home, None).prices
-    except InvalidInput:
-        return {}

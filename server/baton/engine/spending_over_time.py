@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from baton.codex.rollout import find_rollout, read_rollout
-from baton.contract.errors import InvalidInput
 from baton.contract.evidence import Usage
 from baton.engine.house import House
-from baton.engine.spending import Prices, cost
+from baton.engine.spending import Prices, cost, prices_or_fault
 from baton.engine.supervisor_usage import NOTHING
 from baton.engine.usage import total_usage
 from baton.ledger.overview import AttemptSpent, Overview
-from baton.policy.load import load_policy
 
 MILLION = 1_000_000
 
@@ -63,7 +61,7 @@ class Group:
 def spending(house: House, since: float, now: float) -> dict[str, Any]:
     """Everything spent by work begun at `since` or later, for programs; what is unknown is null."""
     overview = Overview(house.ledger.db)
-    prices, fault = _prices(house)
+    prices, fault = prices_or_fault(house)
     spent = priced(overview.attempts_since(since), prices)
     pools = [(model, Usage.model_validate(usage)) for model, usage in overview.pool_attempts_since(since)]
     sessions = _sessions(house, overview, since, now)
@@ -199,11 +197,3 @@ def _plain(group: Group) -> dict[str, Any]:
         "usage": group.usage.wire(compact=False),
         "cost": group.cost,
     }
-
-
-def _prices(house: House) -> tuple[Prices, str | None]:
-    """The person's prices, or why they cannot be read."""
-    try:
-        return load_policy(house.codex_home, None).prices, None
-    except InvalidInput as error:
-        return {}, error.message

@@ -13,12 +13,12 @@ from baton import __version__
 from baton.contract.errors import BatonError, NotFound
 from baton.engine.house import House
 from baton.engine.private import open_for_reading
-from baton.engine.spending import cost
+from baton.engine.spending import cost, prices_or_fault
 from baton.engine.supervisor_usage import supervisors
 from baton.ledger.pages import Pages
 from baton.ledger.records import RunRecord
 from baton.report.links import ReportLinks
-from baton.report.run_shown import RunShown, SupervisorShown, prices_of, show_run
+from baton.report.run_shown import RunShown, SupervisorShown, show_run
 from baton.report.task_shown import IntegrationShown, TaskReader, TaskShown
 from baton.report.templating import render, source
 
@@ -74,7 +74,7 @@ def task_reader(house: House, run: RunRecord) -> TaskReader:
 
 def supervisors_shown(house: House, run: RunRecord) -> list[SupervisorShown]:
     """The supervising sessions with what they cost while the run went on."""
-    prices = prices_of(house)
+    prices, _ = prices_or_fault(house)
     return [
         SupervisorShown(one, cost(one.during, prices.get(one.model or ""))) for one in supervisors(house, run)
     ]

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from baton.contract.errors import InvalidInput, NotFound
+from baton.contract.errors import NotFound
 from baton.contract.evidence import Usage
 from baton.contract.states import RunState
 from baton.engine.activity import TaskNow
 from baton.engine.house import House
-from baton.engine.spending import cost
+from baton.engine.spending import cost, prices_or_fault
 from baton.engine.supervisor_usage import Supervisor
 from baton.ledger.locks import is_held
 from baton.ledger.overview import RunLine
 from baton.ledger.pages import Pages, Spent
-from baton.policy.load import load_policy
 from baton.policy.routing_rules import Price
 from baton.report.graph import Graph, lay_out
 from baton.report.timeline_shown import TimelineShown, show_timeline
@@ -80,6 +79,8 @@ class RunShown:
     """Attempts whose tokens are not known."""
     cost: float | None
     """Of all attempts; None when a part is unknown."""
+    prices_fault: str | None
+    """Why no price is known, where the policy cannot be read."""
     landed: Mapping[str, int]
     """How many tasks' results are where."""
 
@@ -135,7 +136,7 @@ def show_run(
     depends = pages.dependencies(run_id)
     until = _until(pages, head, now)
     timeline = (timelines or Timelines()).timeline(pages, run_id, depends, until)
-    prices = prices_of(house)
+    prices, prices_fault = prices_or_fault(house)
     spent = [SpentShown(one, cost_of(one, prices)) for one in pages.spent(run_id)]
     totals = [one.spent.total_tokens for one in spent if one.spent.total_tokens is not None]
     graph = lay_out(depends)
@@ -150,6 +151,7 @@ def show_run(
         tokens=sum(totals) if totals else None,
         unknown=sum(one.spent.unknown for one in spent),
         cost=total_cost(one.cost for one in spent),
+        prices_fault=prices_fault,
         landed=pages.landed(run_id),
     )
 
@@ -179,11 +181,3 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     if not known or None in known:
         return None
     return sum(one for one in known if one is not None)
-
-
-def prices_of(house: House) -> Mapping[str, Price]:
-    """The person's prices as they are today; none when their policy cannot be read."""
-    try:
-        return load_policy(house.codex_home, None).prices
-    except InvalidInput:
-        return {}

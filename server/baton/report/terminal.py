@@ -150,6 +150,8 @@ def _integrations(report: Report) -> Iterator[Text]:
 
 def _usage(report: Report) -> Iterator[Text]:
     yield Text("\nUsage", style="bold")
+    if report.run.prices_fault is not None:
+        yield Text(f"  costs are unknown: {one_line(report.run.prices_fault)}")
     for one in report.run.spent:
         spent = one.spent
         more = f", {spent.unknown} of them unknown" if spent.unknown else ""
