@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from baton.policy.bundle import bundle_root
 from baton.policy.load import load_layers
 from cli.conftest import Run
 
@@ -44,9 +45,15 @@ def test_current_folder_is_the_project_by_default(run: Run) -> None:
     assert "project  concurrency.max_parallel = 1\n" in run("policy", "show").output
 
 
-def test_check_is_silent_when_all_is_well(run: Run) -> None:
+def test_check_names_what_it_found_no_fault_in(run: Run, own_home: Path) -> None:
     done = run("policy", "check")
-    assert (done.exit_code, done.output) == (0, "")
+    shipped = f"{bundle_root() / 'policy/policy.toml'} (shipped)"
+    assert (done.exit_code, done.output) == (0, f"no faults; checked: {shipped}\n")
+    person = _write(own_home / ".codex/baton/policy.toml", "")
+    project = _write(Path.cwd() / ".codex/baton.toml", "[concurrency]\nmax_parallel = 1\n")
+    assert run("policy", "check").output == (
+        f"no faults; checked: {shipped}, {person} (person), {project} (project)\n"
+    )
 
 
 def test_check_tells_every_fault_in_a_line_of_its_own(run: Run, own_home: Path) -> None:

@@ -141,7 +141,10 @@ def test_an_export_is_complete_and_overwrites_nothing(machine: Machine, test_roo
     before = (folder / "run.json").read_bytes()
     assert "is there already" in machine.baton("runs", "export", machine.held, str(folder), status=2)
     assert (folder / "run.json").read_bytes() == before
-    assert sorted(path.name for path in test_root.iterdir()) == ["home", "out"]
+    told = machine.baton("runs", "export", machine.landed, str(test_root / "more"))
+    written = sum(path.is_file() for path in (test_root / "more").rglob("*"))
+    assert told.strip() == f"wrote {written} files to {test_root / 'more'}"
+    assert sorted(path.name for path in test_root.iterdir()) == ["home", "more", "out"]
 
 
 def test_results_can_be_read_when_the_workspace_is_gone(machine: Machine) -> None:

@@ -117,6 +117,17 @@ def test_a_dry_run_says_what_would_be_done_and_touches_nothing(home: Home) -> No
     assert home.picture() == {}
 
 
+def test_a_hard_link_to_the_config_is_told_that_it_keeps_the_text_of_before(home: Home) -> None:
+    home.write("config.toml", 'model = "m"\n')
+    other = home.user / "dotfiles.toml"
+    other.hardlink_to(home.places.config)
+    for dry_run in (True, False):
+        notes = [note for note in home.install(dry_run=dry_run).notes if "hard link" in note]
+        assert len(notes) == 1 and notes[0].startswith(f"{home.places.config} is a hard link: ")
+    assert other.read_text() == 'model = "m"\n' and "baton" in home.places.config.read_text()
+    assert not [note for note in home.uninstall().notes if "hard link" in note]
+
+
 def test_foreign_files_in_the_way_are_all_named_and_nothing_is_installed(home: Home) -> None:
     home.write("agents/luna-worker.toml", "mine")
     home.write("skills/orchestrate-work/SKILL.md", "mine too")

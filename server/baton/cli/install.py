@@ -9,6 +9,7 @@ import click
 
 from baton.cli.shown import echo_json
 from baton.contract.errors import BatonError, InvalidInput, NotFound, WrongState
+from baton.contract.wording import many
 from baton.install import surroundings
 from baton.install.installer import Installer, Wish
 from baton.install.installer import uninstall as remove
@@ -145,9 +146,11 @@ def _tell(report: Report, what: str, as_json: bool) -> None:
             click.echo(f"{_TOLD[line.decision.act]}  {line.path}  ({line.decision.why})")
     for note in report.notes:
         click.echo(note)
-    changed = sum(report.counts().get(act.value, 0) for act in CHANGING)
-    would = "would change" if report.dry_run else "changed"
-    click.echo(f"{what}: {f'{changed} files {would}' if report.changed else 'nothing to do'}")
+    changing = [line.path for line in report.files if line.decision.act in CHANGING]
+    told = f"{many(len(changing), 'file')} {'would change' if report.dry_run else 'changed'}"
+    if program := sum(map(_is_program, changing)):
+        told += f", {program:,} of them the program's and not listed"
+    click.echo(f"{what}: {told if report.changed else 'nothing to do'}")
 
 
 def _is_program(path: Path) -> bool:

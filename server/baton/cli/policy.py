@@ -52,10 +52,17 @@ def show(project: Path | None, as_json: bool) -> None:
 @_project
 @click.pass_context
 def check(ctx: click.Context, project: Path | None) -> None:
-    """Tell every fault of the policy in force, each in one line; exit status 1 when there is any."""
+    """Tell every fault of the policy in force, each in one line; exit status 1 when there is any.
+
+    Without one it names the files that were checked.
+    """
     faults = policy_faults(person_home(), _folder(project))
     for fault in faults:
         click.echo(many_lines(fault))
+    if not faults:
+        layers = load_layers(person_home(), _folder(project)).layers
+        read = ", ".join(f"{origin.file} ({origin.layer.value})" for origin in layers)
+        click.echo(many_lines(f"no faults; checked: {read}"))
     ctx.exit(1 if faults else 0)
 
 

@@ -11,6 +11,7 @@ import click
 
 from baton.cli.runs_text import evidence_lines, run_lines
 from baton.cli.shown import echo_json, many_lines, one_line
+from baton.contract.wording import many
 from baton.engine.activity import event_wire
 from baton.engine.export import export_run
 from baton.engine.house import House
@@ -162,7 +163,7 @@ def export(run_id: str, folder: Path | None, as_json: bool) -> None:
     if as_json:
         echo_json({"runId": run_id, "folder": str(place.resolve()), "files": files})
         return
-    click.echo(f"{one_line(str(place))}: {len(files)} files")
+    click.echo(f"wrote {many(len(files), 'file')} to {one_line(str(place.resolve()))}")
 
 
 def _runner_log(house: House, run_id: str, *, as_json: bool) -> None:

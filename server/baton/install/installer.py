@@ -122,7 +122,7 @@ class Installer:
                 content, values, entry, self.places.config, adopt=wish.adopt, restore=wish.restore
             )
         entered.notes.extend(edit.notes)
-        _add_config(self.places, outcome, content, edit)
+        _add_config(self.places, outcome, content, edit, entered)
         others = [file for path, file in _recorded(self.places, owned) if path not in recorded]
         after = (owned or self._new()).model_copy(
             update={
@@ -191,7 +191,7 @@ def uninstall(
             content = read_config(places.config)
             edit = drop_server(content, owned.config, places.config)
             entered.notes.extend(edit.notes)
-            _add_config(places, outcome, content, edit)
+            _add_config(places, outcome, content, edit, entered)
         if after is None and places.kept.exists():
             entered.notes.append(f"files of yours that had given way stay in {places.kept}")
         return _do(places, outcome, after, dry_run, entered, checkpoint)
@@ -252,8 +252,16 @@ def _chosen(asked: bool | None, before: bool) -> bool:
     return before if asked is None else asked
 
 
-def _add_config(places: Places, outcome: Outcome, content: bytes | None, edit: Edit) -> None:
+def _add_config(
+    places: Places, outcome: Outcome, content: bytes | None, edit: Edit, entered: _Entered
+) -> None:
     if edit.content != content:
+        if content is not None and places.config.stat().st_nlink > 1:
+            # Replaced as a whole, so that nobody ever reads half of it: that cannot keep a hard link.
+            entered.notes.append(
+                f"{places.config} is a hard link: its other names keep the text from before this change;"
+                " link them anew, or make it a symbolic link, which stays one"
+            )
         # Through the link, if it is one: the link is the person's.
         before = None if content is None else digest(content)
         change = Change(places.config.resolve(), edit.content, before)

@@ -34,6 +34,8 @@ class LayeredPolicy:
     policy: Policy
     origins: Mapping[KeyPath, Origin]
     """By key, such as `("deadlines", "idle_seconds")`; a table's is the file that first has it."""
+    layers: tuple[Origin, ...]
+    """Every file that was read, each over those before it."""
 
     def origin(self, key: str) -> Origin:
         """Where the value of a dotted key comes from, such as `deadlines.idle_seconds`."""
@@ -123,7 +125,7 @@ def _combine(layers: Sequence[Layer]) -> LayeredPolicy:
     broken = broken_references(policy)
     if broken:
         raise refusal((_origin(origins, path).file, f"{shown_key(path)}: {text}") for path, text in broken)
-    return LayeredPolicy(policy, origins)
+    return LayeredPolicy(policy, origins, tuple(layer.origin for layer in layers))
 
 
 def _lay_over(
