@@ -304,3 +304,21 @@ async def test_a_sandbox_that_could_not_be_set_up_is_tried_once_more(failures: i
     launch = Launch(0, before_it_tells=False)
     done = await check._to_its_end(launch, ("true",), {}, CheckLimits(), log)
     assert (done.exit_code, launch.runs) == (failures - 1, 2)
+
+
+async def test_check_cannot_put_another_file_in_the_place_of_its_output(bench: Bench) -> None:
+    secret = bench.state.root / "secret"
+    secret.write_text("sesame")
+    swap = (
+        "import os, pathlib, sys; home = pathlib.Path(os.environ['HOME']).parent\n"
+        "for folder in (home, home.parent):\n"
+        "    for name in [*os.listdir(folder), 'output', home.name + '.output']:\n"
+        "        try:\n"
+        "            path = folder / name\n"
+        "            path.is_dir() or path.unlink(missing_ok=True) or path.symlink_to(sys.argv[1])\n"
+        "        except OSError: pass\n"
+        "print('swapped'); sys.exit(1)"
+    )
+    result = await bench.check([PYTHON, "-c", swap, str(secret)])
+    assert (result.status, result.tail.strip()) == (CheckStatus.FAILED, "swapped")
+    assert bench.output(result) == "swapped\n"

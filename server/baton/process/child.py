@@ -292,7 +292,7 @@ class _Sink:
 
 
 def _private_file(path: Path, *, append: bool) -> IO[bytes]:
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_APPEND if append else os.O_TRUNC)
     return os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0)
 
 

@@ -102,7 +102,8 @@ def _prepare(
 async def _run(prepared: _Prepared, origin: Origin, limits: CheckLimits, artifacts: Artifacts) -> CheckResult:
     assert isinstance(prepared.program, Program)
     place, launch = prepared.launch.place, prepared.launch
-    log = place.scratch / "output"
+    # Beside its folder and not in it: there the check could put a link in its place, to be read by us.
+    log = place.scratch.with_name(f"{place.scratch.name}.output")
     argv = (str(prepared.program.path), *prepared.moved.argv[1:])
     inside = {**prepared.inside, **origin.variables}
     try:

@@ -21,7 +21,8 @@ class CheckPlace:
     cwd: Path
     """The workspace inside the checkout: where checks run."""
     scratch: Path
-    """A folder of this check's own, for its home, temporary files and caches."""
+    """A folder of this check's own, for its home, temporary files and caches. Its output is kept beside it
+    meanwhile: the folder above must be out of the check's reach."""
     person_root: Path
     """The person's repository or folder that the checkout copies. Checks cannot read it, but for `shared`."""
     shared: tuple[Path, ...] = ()
