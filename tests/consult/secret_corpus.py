@@ -1,78 +1,14 @@
-"""Texts with and without credentials. Every credential is made up here, at run time, from a seeded generator:
-
-none is in this file, so that no scanner of repositories trips over it, and none was ever issued.
-"""
+"""Texts with and without credentials. Every credential is made up at run time; see `secret_maker`."""
 
 from __future__ import annotations
 
 import base64
-import json
-import random
+import re
 import string
-import uuid
-from dataclasses import dataclass
+import tomllib
+from pathlib import Path
 
-HEX = "0123456789abcdef"
-WORD = string.ascii_letters + string.digits
-BASE64 = WORD + "+/"
-URLSAFE = WORD + "-_"
-
-
-@dataclass(frozen=True)
-class TrueCase:
-    """A text that holds a credential."""
-
-    name: str
-    text: str
-    secret: str
-    """What must not leave."""
-
-
-@dataclass(frozen=True)
-class FalseCase:
-    """A text that holds none, though it looks like it."""
-
-    name: str
-    text: str
-
-
-class Maker:
-    """Makes values that look like what issuers give out."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def of(self, alphabet: str, length: int) -> str:
-        """Random characters; where the alphabet has digits and letters, both are in it."""
-        kinds = [kind for kind in (string.digits, string.ascii_letters) if set(kind) & set(alphabet)]
-        while True:
-            made = "".join(self._random.choice(alphabet) for _ in range(length))
-            if all(set(kind) & set(made) for kind in kinds):
-                return made
-
-    def uuid(self) -> str:
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
-
-    def jwt(self) -> str:
-        head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
-        body = json.dumps({"sub": self.of(string.digits, 10), "iat": 1516239022, "role": "a"})
-        return f"{head}.{base64.urlsafe_b64encode(body.encode()).decode().rstrip('=')}.{self.of(URLSAFE, 43)}"
-
-    def key_lines(self, count: int) -> str:
-        return "\n".join(self.of(BASE64, 64) for _ in range(count))
-
-    def password(self) -> str:
-        return (
-            self._random.choice(["Tiger", "Maple", "Harbor", "Quartz"])
-            + self._random.choice("!#%?")
-            + self.of(string.digits, 3)
-            + self.of(string.ascii_lowercase, 3)
-        )
-
-
-def pem(kind: str, body: str) -> str:
-    """A private key file."""
-    return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
+from consult.secret_maker import BASE64, HEX, URLSAFE, WORD, FalseCase, Maker, TrueCase, pem
 
 
 def true_cases(seed: int = 11) -> list[TrueCase]:
@@ -272,7 +208,7 @@ def true_cases(seed: int = 11) -> list[TrueCase]:
     add("aws configure", "aws configure set aws_secret_access_key @@", make.of(WORD, 40))
     add("powershell", '$AdminPassword = "@@"', make.password())
     add("log line", "2024-05-02 12:00:01 DEBUG auth: user=bob password=@@ result=ok", make.password())
-    return cases
+    return cases + _written(make)[0]
 
 
 def false_cases(seed: int = 12) -> list[FalseCase]:
@@ -392,4 +328,18 @@ def false_cases(seed: int = 12) -> list[FalseCase]:
         "graphql": "mutation Login($mail: String!, $password: String!) { login(password: $password) }",
         "protobuf": "string access_token = 1; // opaque\nbytes secret_key = 2;",
     }
-    return [FalseCase(name, text) for name, text in texts.items()]
+    return [*(FalseCase(name, text) for name, text in texts.items()), *_written(make)[1]]
+
+
+def _written(make: Maker) -> tuple[list[TrueCase], list[FalseCase]]:
+    """The cases of the file beside this one."""
+    cases = tomllib.loads(Path(__file__).with_name("secret_cases.toml").read_text(encoding="utf-8"))
+    trues = []
+    for case in cases["true"]:
+        before, secret, after = re.split("[⟦⟧]", case["text"])
+        secret = make.filled(secret) if "«" in secret else make.like(secret)
+        text = f"{make.filled(before)}{secret}{make.filled(after)}"
+        trues.append(TrueCase(f"{case['name']} (written)", text, secret))
+    return trues, [
+        FalseCase(f"{case['name']} (written)", make.filled(case["text"])) for case in cases["false"]
+    ]

@@ -7,7 +7,7 @@ import pytest
 from baton.consult.outgoing import is_code
 from baton.contract.errors import NotAllowed
 from consult.conftest import Desk
-from consult.secret_corpus import WORD, Maker
+from consult.secret_maker import WORD, Maker
 
 KEY = "ghp_" + Maker(1).of(WORD, 36)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from baton.consult.secret_values import entropy
 from baton.consult.secrets import mask, scan
-from consult.secret_corpus import HEX, WORD, FalseCase, Maker, TrueCase, false_cases, pem, true_cases
+from consult.secret_corpus import false_cases, true_cases
+from consult.secret_maker import HEX, WORD, FalseCase, Maker, TrueCase, pem
 
 
 @pytest.mark.parametrize("case", true_cases(), ids=lambda case: case.name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.contract.errors import InvalidInput, NotAllowed, Unsupported, WorkspaceMoved
-from consult.secret_corpus import WORD, Maker
+from consult.secret_maker import WORD, Maker
 from review.conftest import Desk, git, repository
 
 

@@ -56,6 +56,7 @@ TOKENS: tuple[Pattern, ...] = (
     _token("npm token", r"npm_[A-Za-z0-9]{36}", "npm_"),
     _token("PyPI token", rf"pypi-AgE{_WORD}{{50,}}", "pypi-"),
     _token("RubyGems key", r"rubygems_[0-9a-f]{40,}", "rubygems_"),
+    _token("NuGet key", r"oy2[a-z0-9]{43}", "oy2"),
     _token("Cargo registry token", r"cio[A-Za-z0-9]{32}", "cio", joined=False),
     _token("Docker Hub token", rf"dckr_(?:pat|oat)_{_WORD}{{24,}}", "dckr_"),
     _token("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{60,}", "_v1_"),
