@@ -25,6 +25,17 @@ def test_old_review_goes_with_its_consultation(desk: Desk) -> None:
         desk.house.ledger.review(name)
 
 
+def test_plan_that_nobody_ran_expires_and_goes(desk: Desk) -> None:
+    name = desk.plan()["reviewId"]
+    forget_old(desk.house, at=time.time() + DAY / 2)
+    assert desk.review("status", name)["state"] == "planned"
+    forget_old(desk.house, at=time.time() + 2 * DAY)
+    assert desk.review("status", name)["state"] == "expired"
+    forget_old(desk.house, at=time.time() + 91 * DAY)
+    with pytest.raises(NotFound):
+        desk.house.ledger.review(name)
+
+
 def test_consultation_stays_while_its_review_was_touched_since(desk: Desk) -> None:
     done = desk.reviewed()
     with desk.house.ledger.db.transaction() as db:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from baton.cli.main import baton
 from baton.ledger.reviews import Score
-from review.conftest import FINDING, Desk
+from review.conftest import FINDING, Desk, git
 
 
 def found(number: int, **more: Any) -> dict[str, Any]:
@@ -82,6 +82,13 @@ def test_unparsed_and_failed_answers_are_no_answers(desk: Desk) -> None:
     assert (card["claude"].asked, card["claude"].answered, card["claude"].unparsed) == (1, 0, 0)
 
 
+def test_reviewer_that_was_asked_again_counts_once_with_the_model_that_answered(desk: Desk) -> None:
+    desk.script.says("codex", {"failure": "transport"}, {"findings": [], "model": "gpt-5.6-sol-2"})
+    desk.review("finalise", desk.review("retry", desk.reviewed()["reviewId"])["reviewId"])
+    (score,) = desk.house.ledger.scorecard()
+    assert (score.model, score.asked, score.answered) == ("gpt-5.6-sol-2", 1, 1)
+
+
 def test_rechecks_and_the_hosts_own_findings_do_not_count(desk: Desk) -> None:
     desk.script.says("codex", {"findings": [found(1)]})
     own = [{"severity": "critical", "title": "mine"}]
@@ -126,6 +133,31 @@ def test_review_can_be_read_and_finalised_in_the_terminal(
     assert told["dispositions"] == {"rejected": 1}
     (step,) = json.loads(terminal("review", "show", name, "--what=history", "--json").output)["history"]
     assert step["reason"] == "It is meant so."
+
+
+def test_everything_of_a_review_is_shown_in_the_terminal_however_long(desk: Desk) -> None:
+    many = [found(n, severity="minor", detail="word " * 200) for n in range(60)]
+    desk.script.says("codex", {"findings": many})
+    name = desk.reviewed()["reviewId"]
+    assert (
+        f"more findings: baton review show {name} --what findings" in terminal("review", "show", name).output
+    )
+    shown = json.loads(terminal("review", "show", name, "--what=findings", "--json").output)
+    assert [one["id"] for one in shown["findings"]] == [f"F{n}" for n in range(1, 61)]
+    assert "nextOffset" not in shown
+
+
+def test_terminal_says_how_to_send_code_with_a_credential(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(desk.folder)
+    monkeypatch.setattr("baton.consult.service.ProgramLook", lambda: _everything)
+    (desk.folder / "calc.py").write_text('password = "Quartz!481fxy"\n')
+    git(desk.folder, "commit", "-qam", "credential")
+    done = CliRunner().invoke(baton, ["review", "start", "Is it right?", "--diff=HEAD"], input="y\n")
+    assert done.exit_code == 1
+    assert "--send-secrets" in str(done.output) + str(done.exception)
+    assert desk.house.ledger.consultations(-1) == []
 
 
 def test_person_at_the_terminal_who_says_no_sends_nothing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 import anyio
 import click
 
-from baton.cli.amounts import when
 from baton.cli.group import Group
+from baton.cli.listing import print_jobs
 from baton.cli.shown import echo_json, many_lines, one_line
 from baton.contract.base import parse
-from baton.contract.errors import InvalidInput
+from baton.contract.errors import InvalidInput, NotAllowed
 from baton.contract.review import ReviewCall
 from baton.contract.session import Session
 from baton.engine.house import House
@@ -90,15 +91,7 @@ def list_(limit: int, as_json: bool) -> None:
             }
             for one in house.ledger.reviews(limit)
         ]
-    if as_json:
-        echo_json(found)
-        return
-    if not found:
-        click.echo("no reviews yet")
-    for one in found:
-        click.echo(
-            f"{one['id']}  {when(int(str(one['at'])))}  {one['state']:<18}  {one_line(str(one['goal']))}"
-        )
+    print_jobs(found, "reviews", 18, as_json)
 
 
 @review.command()
@@ -114,8 +107,18 @@ def list_(limit: int, as_json: bool) -> None:
 def show(review_id: str, what: str, as_json: bool) -> None:
     """A review, or a part of it."""
     with House.open() as house:
-        told = _do(house, "status", review_id, what=what, waitSeconds=0, limit=30_000)
+        told = _window(house, review_id, what, 0)
+        # A terminal has room for all of it.
+        while "nextOffset" in told:
+            more = _window(house, review_id, what, told.pop("nextOffset"))
+            joined = {name: told[name] + more[name] for name in ("text", what) if name in more}
+            told |= joined | {name: more[name] for name in ("nextOffset",) if name in more}
+        told.pop("bytes", None)
     _print(told, as_json)
+
+
+def _window(house: House, review_id: str, what: str, offset: int) -> dict[str, Any]:
+    return _do(house, "status", review_id, what=what, waitSeconds=0, limit=30_000, offset=offset)
 
 
 @review.command()
@@ -182,6 +185,11 @@ def cancel(review_id: str) -> None:
 def _send(house: House, plan: dict[str, Any], wait: int, yes: bool, secrets: bool, as_json: bool) -> None:
     if not as_json:
         _print({name: value for name, value in plan.items() if name not in ("confirm", "next")}, False)
+    if plan["secrets"] and not secrets:
+        raise NotAllowed(
+            f"the material holds what looks like credentials: {', '.join(plan['secrets'])}; nothing was sent;"
+            " take them out, or give --send-secrets to send it as it is"
+        )
     sent = {"waitSeconds": wait} | ({"secrets": "send"} if secrets else {})
     told = _do(house, "run", plan["reviewId"], _terminal(yes), **sent)
     _print(told, as_json)
@@ -224,10 +232,10 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
         if name == "findings" and isinstance(value, list):
             for one in value:
                 _print_finding(one)
-        elif isinstance(value, list):
-            click.echo(f"{name}: " + ", ".join(one_line(_plain(one)) for one in value))
+        elif isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
+            click.echo("\n".join([f"{name}:", *(f"  {one_line(_plain(one))}" for one in value)]))
         elif value is not None:
-            click.echo(f"{name}: {one_line(_plain(value))}")
+            click.echo(f"{name}: {one_line(_typed(_plain(value)))}")
 
 
 def _print_finding(one: dict[str, Any]) -> None:
@@ -240,5 +248,12 @@ def _print_finding(one: dict[str, Any]) -> None:
 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{name}={one}" for name, one in value.items() if one is not None)
+        return " ".join(f"{name}={_plain(one)}" for name, one in value.items() if one is not None)
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
     return str(value)
+
+
+def _typed(text: str) -> str:
+    """What a session would call, as a person types it."""
+    return re.sub(r"\breview status (\w+) what=(\w+)", r"baton review show \1 --what \2", text)

@@ -41,7 +41,8 @@ def forget_old(house: House, *, dry_run: bool = False, at: float | None = None) 
         remove_held(house, moment)
         # What programs keep of conversations that no record knows any more.
         sweep(house, seconds)
-    if not dry_run:
+        # A plan can be run for a day.
+        house.ledger.expire_plans(moment - DAY)
         house.ledger.delete_reviews(before)
     for consultation in house.ledger.consultations(-1):
         if consultation.ended_at is None or _is_needed(house, consultation):

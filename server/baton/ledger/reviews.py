@@ -198,13 +198,14 @@ class Reviews(Part):
         rows = self.db.read(
             "WITH seats AS ("
             "  SELECT r.review_id, r.state = 'finalised' AS judged, t.agent,"
-            "   ifnull(t.model, t.asked_model) AS model, json_extract(t.request, '$.seat') AS seat,"
+            "   ifnull(max(t.model), max(t.asked_model)) AS model, json_extract(t.request, '$.seat') AS seat,"
             "   max(t.state = 'answered') AS answered, max(ifnull(d.parsed, 0)) AS parsed,"
             "   max(d.parsed = 0) AS unparsed"
             "  FROM reviews r JOIN consult_turns t ON t.consultation_id = r.consultation_id"
             "  LEFT JOIN review_reads d ON d.review_id = r.review_id AND d.turn = t.number"
             "  WHERE r.parent IS NULL AND t.started_at >= ?1 AND t.ended_at IS NOT NULL"
-            "  GROUP BY r.review_id, seat),"
+            # By what was asked of whom: an answer that never came has no seat of its own in what was read.
+            "  GROUP BY r.review_id, json_extract(t.request, '$.seat')),"
             " many AS (SELECT review_id FROM seats WHERE parsed GROUP BY review_id HAVING count(*) > 1)"
             " SELECT s.agent, s.model, count(*), total(s.parsed), total(s.unparsed AND NOT s.parsed),"
             "  total(f.findings), total(f.kept), total(f.rejected), total(f.open), total(f.sole),"
