@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import click
 
-from baton.cli.amounts import when
 from baton.cli.group import Group
+from baton.cli.listing import print_jobs
 from baton.cli.shown import echo_json, many_lines, one_line
 from baton.contract.base import parse
 from baton.contract.errors import InvalidInput
@@ -174,15 +174,7 @@ def list_(limit: int, as_json: bool) -> None:
             }
             for one in house.ledger.workflows(limit)
         ]
-    if as_json:
-        echo_json(found)
-        return
-    if not found:
-        click.echo("no workflows yet")
-    for one in found:
-        click.echo(
-            f"{one['id']}  {when(int(str(one['at'])))}  {one['state']:<15}  {one_line(str(one['goal']))}"
-        )
+    print_jobs(found, "workflows", 15, as_json)
 
 
 @workflow.command()
