@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.consult.adapters.output import (
+    ended_badly,
     failed,
-    failure_of,
-    how_it_ended,
     killed,
     last_line,
     structured_from,
     with_schema,
 )
-from baton.consult.adapters.program import check_extra, empty_room, env_names, environment, find_program
+from baton.consult.adapters.program import empty_room, program_of
 from baton.consult.adapters.protocol import (
     MAX_OUTPUT,
     Agent,
@@ -48,8 +47,10 @@ class Antigravity:
     web: bool = False
 
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
-        extra = check_extra(agent, {"env": list, "uncontained": bool})
-        if extra.get("uncontained") is not True:
+        program = program_of(
+            agent, places.house, "agy", known={"uncontained": bool}, names=("GEMINI_API_KEY", "GOOGLE_*")
+        )
+        if program.extra.get("uncontained") is not True:
             raise CannotAsk(
                 ReplyFailure.SCOPE_NOT_ENFORCED,
                 "Antigravity cannot be contained; set settings = { uncontained = true } for it to ask it so",
@@ -58,17 +59,10 @@ class Antigravity:
             raise InvalidInput("a conversation with Antigravity cannot be gone on with")
         if agent.model is not None or agent.effort is not None:
             raise InvalidInput(f"agents.{agent.id}: Antigravity's model and effort cannot be chosen here")
-        env = environment(places.house, ("GEMINI_API_KEY", "GOOGLE_*", *env_names(agent)))
-        program = find_program(agent.command or "agy", env)
         prompt = with_schema(question.prompt, question.answer_schema)
         if not prompt.strip() or len(prompt.encode("utf-8", "replace")) > MAX_PROMPT or "\0" in prompt:
             raise InvalidInput(f"a question to Antigravity has 1 to {MAX_PROMPT} bytes, without zeros")
-        return Invocation(
-            argv=(str(program), "-p", prompt),
-            env=env,
-            cwd=empty_room(places.house, self.runtime),
-            stdin=b"",
-        )
+        return program.asked(("-p", prompt), empty_room(places.house, self.runtime), b"")
 
     def watcher(self) -> Watcher:
         return _watch
@@ -86,9 +80,7 @@ class Antigravity:
         if ended.kill is not None:
             return killed(reply, ended)
         if ended.code != 0:
-            words = last_line(places.stderr) or said[-300:]
-            found = failure_of(words) if words and ended.signal is None else ReplyFailure.CRASH
-            return failed(reply, found, how_it_ended(ended, places.stderr))
+            return ended_badly(reply, ended, places.stderr, last_line(places.stderr) or said[-300:])
         if reply.text is None:
             return failed(reply, ReplyFailure.NO_ANSWER, "Antigravity ended without saying anything")
         return reply

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.consult.adapters.output import (
+    ended_badly,
     events,
     failed,
     failure_of,
-    how_it_ended,
     killed,
     last_line,
     money,
@@ -26,15 +26,7 @@ from baton.consult.adapters.output import (
     text_of,
     usage,
 )
-from baton.consult.adapters.program import (
-    check_extra,
-    empty_room,
-    env_names,
-    environment,
-    find_program,
-    prompt_bytes,
-    version_of,
-)
+from baton.consult.adapters.program import empty_room, program_of, prompt_bytes, version_of
 from baton.consult.adapters.protocol import (
     Agent,
     CannotAsk,
@@ -77,18 +69,19 @@ class Claude:
     web: bool = True
 
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
-        extra = check_extra(agent, {"env": list, "max_turns": int})
-        env = environment(
+        program = program_of(
+            agent,
             places.house,
-            (*NAMES, *env_names(agent)),
+            "claude",
+            known={"max_turns": int},
+            names=NAMES,
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
             CLAUDE_CODE_MAX_RETRIES="1",
             DISABLE_AUTOUPDATER="1",
             API_TIMEOUT_MS=_milliseconds(question.idle_seconds),
             CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS=_milliseconds(question.idle_seconds),
         )
-        program = find_program(agent.command or "claude", env)
-        known = version_of(program, places.house, env, "--help")
+        known = version_of(program.path, places.house, program.env, "--help")
         missing = [option for option in ALWAYS if option not in known]
         if missing:
             raise CannotAsk(
@@ -97,7 +90,7 @@ class Claude:
             )
         web = question.web and agent.web_search
         argv = [
-            *(str(program), "-p", "--output-format", "stream-json", "--verbose"),
+            *("-p", "--output-format", "stream-json", "--verbose"),
             *("--strict-mcp-config", "--setting-sources", ""),
             *("--tools", "WebSearch" if web else "", "--permission-mode", "dontAsk"),
             *(("--allowedTools", "WebSearch") if web else ()),
@@ -105,19 +98,14 @@ class Claude:
             *(("--restricted",) if "--restricted" in known else ()),
             *(("--permission-prompts", "none") if "--permission-prompts" in known else ()),
             *(("--disable-slash-commands",) if "--disable-slash-commands" in known else ()),
-            *("--max-turns", str(extra.get("max_turns", MAX_TURNS))),
+            *("--max-turns", str(program.extra.get("max_turns", MAX_TURNS))),
             *(("--model", agent.model) if agent.model else ()),
             *(("--effort", agent.effort) if agent.effort else ()),
             *_schema(question),
             *(("--max-budget-usd", f"{question.max_cost:.4f}") if question.max_cost is not None else ()),
             *_session(question),
         ]
-        return Invocation(
-            argv=tuple(argv),
-            env=env,
-            cwd=empty_room(places.house, self.runtime),
-            stdin=prompt_bytes(question.prompt),
-        )
+        return program.asked(argv, empty_room(places.house, self.runtime), prompt_bytes(question.prompt))
 
     def watcher(self) -> Watcher:
         return _watch
@@ -131,12 +119,7 @@ class Claude:
             return killed(reply, ended)
         if heard.result is not None:
             return reply
-        said = last_line(places.stderr)
-        return failed(
-            reply,
-            failure_of(said) if said and ended.signal is None else ReplyFailure.CRASH,
-            how_it_ended(ended, places.stderr),
-        )
+        return ended_badly(reply, ended, places.stderr, last_line(places.stderr))
 
 
 def _watch(line: bytes) -> Kill | None:

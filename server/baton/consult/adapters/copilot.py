@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from baton.consult.adapters.output import (
+    ended_badly,
     events,
     failed,
     failure_of,
-    how_it_ended,
     killed,
     number,
     one_line,
@@ -30,12 +30,9 @@ from baton.consult.adapters.output import (
     with_schema,
 )
 from baton.consult.adapters.program import (
-    check_extra,
     empty_room,
-    env_names,
-    environment,
-    find_program,
     own_folder,
+    program_of,
     prompt_bytes,
 )
 from baton.consult.adapters.protocol import (
@@ -84,24 +81,24 @@ class Copilot:
     web: bool = False
 
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
-        check_extra(agent, {"env": list})
-        if question.web and agent.web_search:
-            raise InvalidInput(f"agents.{agent.id}.web_search: Copilot cannot be given the web alone")
         home = own_home(places.house)
-        env = environment(
+        program = program_of(
+            agent,
             places.house,
-            (*NAMES, *env_names(agent)),
+            "copilot",
+            names=NAMES,
             COPILOT_HOME=str(home),
             COPILOT_AUTO_UPDATE="false",
         )
-        program = native_program(find_program(agent.command or "copilot", env))
+        if question.web and agent.web_search:
+            raise InvalidInput(f"agents.{agent.id}.web_search: Copilot cannot be given the web alone")
         if question.resume is not None:
             session = f"--resume={_session(question.resume)}"
             _keep_former(home, question.resume, places)
         else:
             session = f"--session-id={uuid.uuid4()}"
         argv = [
-            *(str(program), "--output-format", "json", "--stream", "off"),
+            *("--output-format", "json", "--stream", "off"),
             *(f"--available-tools={NO_TOOLS}", "--disallow-temp-dir", "--no-custom-instructions"),
             *("--disable-builtin-mcps", "--no-ask-user", "--no-auto-update", "--no-remote"),
             *("--no-remote-export", "--log-level", "none"),
@@ -111,12 +108,8 @@ class Copilot:
             session,
         ]
         prompt = with_schema(question.prompt, question.answer_schema)
-        return Invocation(
-            argv=tuple(argv),
-            env=env,
-            cwd=empty_room(places.house, self.runtime),
-            stdin=prompt_bytes(prompt),
-        )
+        native = replace(program, path=native_program(program.path))
+        return native.asked(argv, empty_room(places.house, self.runtime), prompt_bytes(prompt))
 
     def watcher(self) -> Watcher:
         return _Watch().look
@@ -134,10 +127,8 @@ class Copilot:
         if heard.error is not None and heard.exit_code != 0:
             return _service_failure(reply, heard.error, home)
         if heard.exit_code != 0 or ended.code != 0:
-            said = tail(places.stderr)
-            found = failure_of(said) if said and ended.signal is None else ReplyFailure.CRASH
-            ended_so = failed(replace(reply, text=None), found, how_it_ended(ended, places.stderr))
-            return replace(ended_so, required_action=_action(found, home))
+            badly = ended_badly(replace(reply, text=None), ended, places.stderr, tail(places.stderr))
+            return replace(badly, required_action=_action(badly.failure, home))
         if reply.text is None:
             return failed(reply, ReplyFailure.NO_ANSWER, "Copilot ended without an answer")
         if reply.text.startswith(BLOCKED):
@@ -175,7 +166,7 @@ def native_program(program: Path) -> Path:
     return program
 
 
-def _action(found: ReplyFailure, home: Path) -> str | None:
+def _action(found: ReplyFailure | None, home: Path) -> str | None:
     return login_command(home) if found is ReplyFailure.AUTH else None
 
 

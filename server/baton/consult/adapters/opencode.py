@@ -16,10 +16,10 @@ from typing import Any
 
 from baton.consult.adapters.output import (
     added,
+    ended_badly,
     events,
     failed,
     failure_of,
-    how_it_ended,
     killed,
     money,
     number,
@@ -34,13 +34,10 @@ from baton.consult.adapters.output import (
     with_schema,
 )
 from baton.consult.adapters.program import (
-    check_extra,
     empty_room,
-    env_names,
-    environment,
-    find_program,
     number_in,
     own_folder,
+    program_of,
     prompt_bytes,
     version_of,
 )
@@ -95,24 +92,25 @@ class OpenCode:
     web: bool = True
 
     def prepare(self, agent: Agent, question: Question, places: Places) -> Invocation:
-        check_extra(agent, {"env": list, "provider": dict})
-        provider = provider_of(agent)
-        env = environment(
+        program = program_of(
+            agent,
             places.house,
-            (*key_names(provider), *env_names(agent)),
+            "opencode",
+            known={"provider": dict},
+            names=key_names(provider_of(agent)),
             XDG_CONFIG_HOME=str(own_folder(places.house, self.runtime, "config")),
         )
-        program = find_program(agent.command or "opencode", env)
-        fill_config_home(places.house, number_in(version_of(program, places.house, env)))
+        fill_config_home(places.house, number_in(version_of(program.path, places.house, program.env)))
         room = empty_room(places.house, self.runtime)
         database = _database(question, places)
-        env |= {
+        env = {
+            **program.env,
             **OFF,
             "OPENCODE_DB": ":memory:" if database is None else str(database),
             "OPENCODE_CONFIG_CONTENT": json.dumps(configuration(agent, question)),
         }
         argv = [
-            *(str(program), "run", "--pure", "--agent", AGENT, "--model", str(agent.model)),
+            *("run", "--pure", "--agent", AGENT, "--model", str(agent.model)),
             *(("--variant", agent.effort) if agent.effort else ()),
             *("--format", "json", "--title", "consult", "--print-logs", "--log-level", "ERROR"),
             # From any other folder it would answer a resumed conversation without printing, and never end.
@@ -120,7 +118,7 @@ class OpenCode:
             *(("-s", _session(question.resume)) if question.resume is not None else ()),
         ]
         prompt = with_schema(question.prompt, question.answer_schema)
-        return Invocation(argv=tuple(argv), env=env, cwd=room, stdin=prompt_bytes(prompt))
+        return replace(program, env=env).asked(argv, room, prompt_bytes(prompt))
 
     def watcher(self) -> Watcher:
         return _Watch().look
@@ -138,12 +136,8 @@ class OpenCode:
         if heard.error is not None:
             return _service_failure(reply, heard.error, places.stderr)
         if ended.code != 0:
-            said = tail(places.stderr)
-            found = failure_of(said) if said and ended.signal is None else ReplyFailure.CRASH
-            action = LOGIN if found is ReplyFailure.AUTH else None
-            return replace(
-                failed(reply, found, how_it_ended(ended, places.stderr)), text=None, required_action=action
-            )
+            badly = ended_badly(replace(reply, text=None), ended, places.stderr, tail(places.stderr))
+            return replace(badly, required_action=LOGIN if badly.failure is ReplyFailure.AUTH else None)
         match heard.reason:
             case "length":
                 return failed(reply, ReplyFailure.CUT, "the answer ended at the model's limit of length")

@@ -173,6 +173,12 @@ def how_it_ended(ended: Exit, stderr: Path) -> str:
     return f"it ended with {how}" + (f": {said}" if said else " and said nothing")
 
 
+def ended_badly(reply: Reply, ended: Exit, stderr: Path, said: str) -> Reply:
+    """The reply of a program that ended without its own word on it: why, by what it `said` last."""
+    found = failure_of(said) if said and ended.signal is None else ReplyFailure.CRASH
+    return failed(reply, found, how_it_ended(ended, stderr))
+
+
 def structured_from(text: str | None) -> Any | None:
     """The JSON object or list in an answer: the answer itself, its one fence, or the one inside its prose."""
     if text is None:

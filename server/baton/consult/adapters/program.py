@@ -8,11 +8,12 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from baton.codex.version_cache import VersionCache
-from baton.consult.adapters.protocol import Agent, CannotAsk
+from baton.consult.adapters.protocol import Agent, CannotAsk, Invocation
 from baton.contract.errors import InvalidInput
 from baton.contract.nearest import did_you_mean
 from baton.contract.reply import ReplyFailure
@@ -83,12 +84,42 @@ def check_extra(agent: Agent, known: Mapping[str, type]) -> Mapping[str, Any]:
     return agent.extra
 
 
-def env_names(agent: Agent) -> tuple[str, ...]:
-    """Names of variables that the person adds: for all agents, and by the agent's own `env = ["NAME"]`."""
-    names = agent.extra.get("env", ())
-    if not all(isinstance(name, str) for name in names):
+@dataclass(frozen=True)
+class Program:
+    """A program that can be run for an agent."""
+
+    path: Path
+    env: Mapping[str, str]
+    """Its whole environment."""
+    extra: Mapping[str, Any]
+    """The agent's settings for it, checked."""
+
+    def asked(self, argv: Iterable[str], room: Path, prompt: bytes) -> Invocation:
+        """One question: the program with these arguments in its empty room, the prompt on standard input."""
+        return Invocation(argv=(str(self.path), *argv), env=self.env, cwd=room, stdin=prompt)
+
+
+def program_of(
+    agent: Agent,
+    house: House,
+    usual: str,
+    *,
+    known: Mapping[str, type] | None = None,
+    names: Iterable[str] = (),
+    **values: str,
+) -> Program:
+    """The agent's program, by its `usual` name unless the person names another.
+
+    `known` are the settings that it takes besides `env`. Its environment has the variables `names`, those
+    that the person adds for all agents or for this one by `env = ["NAME"]`, and the `values`. Raises
+    `InvalidInput` for settings that cannot be, `CannotAsk` when the program is not there.
+    """
+    extra = check_extra(agent, {"env": list, **(known or {})})
+    own = extra.get("env", ())
+    if not all(isinstance(name, str) for name in own):
         raise InvalidInput(f"agents.{agent.id}.settings.env: expected names of variables")
-    return (*agent.env_names, *names)
+    env = environment(house, (*names, *agent.env_names, *own), **values)
+    return Program(find_program(agent.command or usual, env), env, extra)
 
 
 def version_of(program: Path, house: House, env: Mapping[str, str], *asks: str) -> str:
