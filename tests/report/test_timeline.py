@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton.ledger.overview import EventLine
+from baton.ledger.lines import EventLine
 from baton.report.timeline import Link, Phase, Reading, Timeline, read_timeline
 from baton.report.timeline_shown import show_timeline
 from baton.report.timelines import MAX_RUNS, Timelines

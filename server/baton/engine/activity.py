@@ -12,8 +12,9 @@ from typing import Any
 from baton.contract.errors import NotFound
 from baton.contract.states import RunState, TaskState
 from baton.engine.tell import tell
+from baton.ledger.lines import AttemptLine, EventLine, RunLine, TaskLine
 from baton.ledger.locks import is_held
-from baton.ledger.overview import AttemptLine, EventLine, Overview, RunLine, TaskLine
+from baton.ledger.overview import Overview
 from baton.ledger.state import StateFolder
 
 RECENT = 3

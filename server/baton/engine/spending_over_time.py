@@ -17,7 +17,8 @@ from baton.engine.house import House
 from baton.engine.spending import Prices, cost, prices_or_fault
 from baton.engine.supervisor_usage import NOTHING
 from baton.engine.usage import total_usage
-from baton.ledger.overview import AttemptSpent, Overview
+from baton.ledger.lines import AttemptSpent
+from baton.ledger.overview import Overview
 
 MILLION = 1_000_000
 

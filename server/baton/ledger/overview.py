@@ -5,20 +5,24 @@ It loads neither pydantic nor the records, so that a program that only looks sta
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from baton.contract.states import RunState, TaskState
+from baton.contract.states import RunState
 from baton.ledger.database import Database
-from baton.ledger.faults import not_as_written
-
-T = TypeVar("T")
-
-RUN_STATES, TASK_STATES = frozenset(RunState), frozenset(TaskState)
+from baton.ledger.lines import (
+    AttemptLine,
+    AttemptSpent,
+    EventLine,
+    RunLine,
+    TaskLine,
+    read_attempt,
+    read_event,
+    read_run,
+    read_spent,
+    read_task,
+)
 
 UNFINISHED = tuple(state.value for state in RunState if not state.at_rest)
 
@@ -42,101 +46,6 @@ class RunFilter:
     """Part of the id, label or objective of one of its tasks; case does not count."""
     verdict: str | None = None
     """Of one of its tasks."""
-
-
-@dataclass(frozen=True)
-class RunLine:
-    """One run. Times are seconds since 1970."""
-
-    run_id: str
-    workspace: str
-    repo_key: str
-    state: str
-    mode: str
-    background: bool
-    spared: bool
-    integration: str | None
-    note: str | None
-    program: str
-    thread_id: str | None
-    """The session that asked."""
-    model: str | None
-    """Its model."""
-    created_at: float
-    updated_at: float
-    ended_at: float | None
-
-
-@dataclass(frozen=True)
-class TaskLine:
-    """One task."""
-
-    task_id: str
-    position: int
-    label: str | None
-    objective: str
-    state: str
-    verdict: str | None
-    integration: str | None
-    detail: str | None
-    reason: str | None
-    depends_on: tuple[str, ...]
-    created_at: float
-    updated_at: float
-    ended_at: float | None
-
-
-@dataclass(frozen=True)
-class AttemptLine:
-    """One attempt at a task."""
-
-    task_id: str
-    attempt: int
-    kind: str
-    step: str
-    model: str | None
-    effort: str | None
-    deviates: bool
-    tokens: int | None
-    """None: not known, or not yet."""
-    checks: Mapping[str, int] = field(default_factory=dict)
-    """How many ended how; empty before they were run."""
-    violations: int = 0
-    started_at: float = 0.0
-
-
-@dataclass(frozen=True)
-class EventLine:
-    """One event of a run."""
-
-    run_id: str
-    seq: int
-    at: float
-    kind: str
-    task_id: str | None
-    attempt: int | None
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class AttemptSpent:
-    """The tokens of one attempt; None is unknown."""
-
-    run_id: str
-    task_id: str
-    workspace: str
-    model: str | None
-    tier: str | None
-    role: str | None
-    verdict: str | None
-    """Of its task, on the last attempt at it; None on earlier ones."""
-    counts: bool
-    """Whether it is the last attempt at its task."""
-    input_tokens: int | None
-    cached_input_tokens: int | None
-    output_tokens: int | None
-    reasoning_output_tokens: int | None
-    total_tokens: int | None
 
 
 class Overview:
@@ -192,7 +101,7 @@ class Overview:
             " substr(json_extract(reasons, '$[0]'), 1, ?1), depends_on, created_at, updated_at, ended_at"
             " FROM tasks WHERE run_id = ?2 ORDER BY position, task_id LIMIT ?3 OFFSET ?4"
         )
-        return [_task(row) for row in self.db.read(sql, [MAX_OBJECTIVE, run_id, limit, offset])]
+        return [read_task(row) for row in self.db.read(sql, [MAX_OBJECTIVE, run_id, limit, offset])]
 
     def attempts(self, run_id: str) -> list[AttemptLine]:
         """All attempts of a run, by task and number."""
@@ -205,7 +114,7 @@ class Overview:
             " ifnull(json_array_length(result, '$.evidence.scope.violations'), 0), started_at"
             " FROM attempts WHERE run_id = ? ORDER BY task_id, attempt"
         )
-        return [_attempt(row) for row in self.db.read(sql, [run_id])]
+        return [read_attempt(row) for row in self.db.read(sql, [run_id])]
 
     def last_event(self, run_id: str, task_id: str | None = None) -> EventLine | None:
         """The last event of a run, or of one of its tasks."""
@@ -236,7 +145,7 @@ class Overview:
             f" AND b.attempt > a.attempt), {usage} FROM attempts a JOIN runs r USING (run_id)"
             " JOIN tasks t USING (run_id, task_id) WHERE a.started_at >= ? ORDER BY a.started_at"
         )
-        return [_spent(row) for row in self.db.read(sql, [since])]
+        return [read_spent(row) for row in self.db.read(sql, [since])]
 
     def pool_attempts_since(self, since: float) -> list[tuple[str | None, dict[str, int | None]]]:
         """Model and tokens of the attempts at jobs of pools; without those whose work is in a run."""
@@ -262,7 +171,7 @@ class Overview:
             " json_extract(session, '$.threadId'), json_extract(session, '$.model'),"
             f" created_at, updated_at, ended_at FROM runs WHERE {where}"
         )
-        return [_run(row) for row in self.db.read(sql, values)]
+        return [read_run(row) for row in self.db.read(sql, values)]
 
     def _events(
         self, where: str, values: Sequence[object], run_id: str, task_id: str | None = None
@@ -275,7 +184,7 @@ class Overview:
             f" WHERE run_id = ? AND {own} {where}"
         )
         named = [run_id] if task_id is None else [run_id, task_id]
-        return [_event(row) for row in self.db.read(sql, [*named, *values])]
+        return [read_event(row) for row in self.db.read(sql, [*named, *values])]
 
 
 def where_runs(chosen: RunFilter) -> tuple[str, list[object]]:
@@ -308,73 +217,5 @@ def where_runs(chosen: RunFilter) -> tuple[str, list[object]]:
     return " AND ".join(parts), values
 
 
-def stored_json(text: str, kind: type[T], record: str) -> T:
-    """The value of a JSON text; `record` says in an error whose it is. Raises `StateUnavailable`."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise not_as_written(record, str(error)) from None
-    if not isinstance(value, kind):
-        raise not_as_written(record, f"{type(value).__name__} where {kind.__name__} is expected")
-    return value
-
-
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _run(row: sqlite3.Row) -> RunLine:
-    run_id, workspace, repo_key, state, mode, background, spared, *rest = row
-    if state not in RUN_STATES:
-        raise not_as_written(f"run {run_id}", f"its state is {state!r}")
-    return RunLine(
-        run_id, os.fsdecode(workspace), repo_key, state, mode, bool(background), bool(spared), *rest
-    )
-
-
-def _task(row: sqlite3.Row) -> TaskLine:
-    values = list(row)
-    record = f"task {values[0]}"
-    if values[4] not in TASK_STATES:
-        raise not_as_written(record, f"its state is {values[4]!r}")
-    values[9] = tuple(stored_json(values[9], list, record))
-    return TaskLine(*values)
-
-
-def _attempt(row: sqlite3.Row) -> AttemptLine:
-    task_id, attempt, kind, step, model, effort, deviates, tokens, checks, violations, started_at = row
-    return AttemptLine(
-        task_id=task_id,
-        attempt=attempt,
-        kind=kind,
-        step=step,
-        model=model,
-        effort=effort,
-        deviates=bool(deviates),
-        tokens=tokens,
-        checks=stored_json(checks or "{}", dict, f"attempt {attempt} at task {task_id}"),
-        violations=violations,
-        started_at=started_at,
-    )
-
-
-def _event(row: sqlite3.Row) -> EventLine:
-    run_id, seq, at, kind, task_id, attempt, data = row
-    return EventLine(
-        run_id, seq, at, kind, task_id, attempt, stored_json(data, dict, f"event {seq} of run {run_id}")
-    )
-
-
-def _spent(row: sqlite3.Row) -> AttemptSpent:
-    run_id, task_id, workspace, model, tier, role, verdict, last, *tokens = row
-    return AttemptSpent(
-        run_id,
-        task_id,
-        os.fsdecode(workspace),
-        model,
-        tier,
-        role,
-        verdict if last else None,
-        bool(last),
-        *tokens,
-    )

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.ledger.overview import (
-    AttemptLine,
-    EventLine,
-    Overview,
-    RunFilter,
-    RunLine,
-    TaskLine,
-    stored_json,
-    where_runs,
-)
+from baton.ledger.lines import AttemptLine, EventLine, RunLine, TaskLine, stored_json
+from baton.ledger.overview import Overview, RunFilter, where_runs
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from baton.engine.activity import TaskNow
 from baton.engine.house import House
 from baton.engine.spending import cost, prices_or_fault
 from baton.engine.supervisor_usage import Supervisor
+from baton.ledger.lines import RunLine
 from baton.ledger.locks import is_held
-from baton.ledger.overview import RunLine
 from baton.ledger.pages import Pages, Spent
 from baton.policy.routing_rules import Price
 from baton.report.graph import Graph, lay_out

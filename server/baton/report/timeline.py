@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from baton.contract.states import RunState, TaskState
-from baton.ledger.overview import EventLine
+from baton.ledger.lines import EventLine
 
 SHORTEST = 0.001
 """Seconds; what is shorter is left out."""
