@@ -16,11 +16,11 @@ from baton.codex.binary import CodexBinary
 from baton.contract.errors import StateUnavailable
 from baton.contract.wording import many
 from baton.engine.house import House
+from baton.engine.models import find_models
 from baton.ledger.pool_records import JobState, PoolState
 from baton.pool.events import PoolEnd
 from baton.pool.foreground import run_in_foreground
 from baton.pool.jobs import Job
-from baton.pool.models import find_models
 from baton.pool.opening import OpenPool, open_pool
 from baton.pool.plan import launch_plan, make_run_root, write_plan
 from baton.pool.present import resume_command, summary_json, summary_lines

@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from baton.codex.binary import find_codex
-from baton.codex.home import Login, prepare_worker_home
+from baton.codex.home import Login
 from baton.consult.adapters import claude, codex, copilot, opencode
 from baton.consult.adapters.output import table_of
 from baton.consult.adapters.program import (
@@ -33,6 +33,7 @@ from baton.contract.errors import BatonError, Unsupported
 from baton.contract.reply import ReplyFailure
 from baton.engine.blocking import blocking
 from baton.engine.house import House
+from baton.engine.worker_home import worker_home
 from baton.process.child import Child, open_child, read_lines, run
 
 LOOK_SECONDS = 30.0
@@ -137,13 +138,7 @@ async def _codex(house: House, command: str | None, names: tuple[str, ...]) -> F
         binary = await blocking(find_codex, house.env, launcher)
     except Unsupported as fault:
         raise CannotAsk(ReplyFailure.NOT_INSTALLED, fault.message) from fault
-    home = await blocking(
-        prepare_worker_home,
-        house.state.codex_home,
-        house.codex_home,
-        house.env,
-        temporary=house.state.scratch / "codex",
-    )
+    home = await blocking(worker_home, house)
     known = home.login is not Login.NONE
     return Found(
         Runtime.CODEX,

@@ -13,6 +13,7 @@ from typing import Any
 
 from baton.consult.context_material import Piece
 from baton.contract.consult import Side, SourceMode
+from baton.contract.shapes import strict_object
 
 _RULES = (
     "You give a second opinion to another engineer, who sees only your final answer and decides alone.",
@@ -90,7 +91,7 @@ def envelope(answer_schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     text: dict[str, Any] = {"type": "string"}
     texts = {"type": "array", "items": text}
-    source = _strict({"title": text, "location": {"type": ["string", "null"]}})
+    source = strict_object({"title": text, "location": {"type": ["string", "null"]}})
     properties: dict[str, Any] = {
         "answer": text,
         "assumptions": texts,
@@ -100,7 +101,7 @@ def envelope(answer_schema: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     if answer_schema is not None:
         properties["structured"] = dict(answer_schema) if is_strict(answer_schema) else text
-    return _strict(properties)
+    return strict_object(properties)
 
 
 def is_strict(schema: object) -> bool:
@@ -134,12 +135,3 @@ def _structured_rule(schema: Mapping[str, Any]) -> str:
         "`structured` is the same conclusion as JSON text, a string that satisfies this JSON Schema:\n"
         + json.dumps(schema, ensure_ascii=False)
     )
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }

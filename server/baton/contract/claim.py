@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.contract.base import Wire
+from baton.contract.shapes import strict_object
 
 
 class ClaimStatus(StrEnum):
@@ -36,9 +37,4 @@ def claim_schema() -> dict[str, Any]:
         "blockers": texts,
         "notes": texts,
     }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
+    return strict_object(properties)

@@ -7,6 +7,7 @@ from typing import Any
 
 from baton.contract.base import Wire
 from baton.contract.claim import ClaimStatus
+from baton.contract.shapes import strict_object
 
 
 class Finding(Wire):
@@ -64,17 +65,8 @@ def exploration_schema() -> dict[str, Any]:
     properties: dict[str, Any] = {
         "status": {"type": "string", "enum": [status.value for status in ClaimStatus]},
         "summary": text,
-        "findings": {"type": "array", "items": _strict(finding)},
+        "findings": {"type": "array", "items": strict_object(finding)},
         "blockers": texts,
         "notes": texts,
     }
-    return _strict(properties)
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
+    return strict_object(properties)

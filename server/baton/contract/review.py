@@ -9,6 +9,7 @@ from pydantic import Field
 
 from baton.contract.base import Wire
 from baton.contract.consult import AgentId
+from baton.contract.shapes import strict_object
 from baton.contract.task import Text, Word
 
 ReviewId = Annotated[str, Field(min_length=1, max_length=40)]
@@ -207,15 +208,7 @@ def answer_schema(earlier: bool) -> dict[str, Any]:
     text: dict[str, Any] = {"type": "string"}
     maybe: dict[str, Any] = {"type": ["string", "null"]}
 
-    def strict(properties: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "additionalProperties": False,
-            "required": list(properties),
-            "properties": properties,
-        }
-
-    finding = strict(
+    finding = strict_object(
         {
             "severity": {"type": "string", "enum": [one.value for one in Severity]},
             "title": text,
@@ -229,6 +222,6 @@ def answer_schema(earlier: bool) -> dict[str, Any]:
     properties: dict[str, Any] = {"findings": {"type": "array", "items": finding}}
     if earlier:
         status = {"type": "string", "enum": [one.value for one in RecheckStatus]}
-        entry = strict({"finding": text, "status": status, "note": maybe})
+        entry = strict_object({"finding": text, "status": status, "note": maybe})
         properties["earlier"] = {"type": "array", "items": entry}
-    return strict(properties)
+    return strict_object(properties)

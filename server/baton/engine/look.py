@@ -12,6 +12,7 @@ from baton.engine.house import House
 from baton.engine.paging import entries_window, text_window
 from baton.engine.present import present_run, present_task
 from baton.engine.private import open_repository
+from baton.engine.results import chosen_of
 from baton.engine.shorten import fit, size
 from baton.engine.spending import attempts_spent, usage_totals
 from baton.ledger.records import AttemptRecord, RunRecord, TaskRecord
@@ -25,7 +26,7 @@ def look(house: House, call: InspectCall) -> dict[str, Any]:
     """
     run = house.ledger.run(call.run_id)
     tasks = house.ledger.tasks(call.run_id)
-    chosen = _chosen(run, tasks, call.task_id)
+    chosen = chosen_of(run, tasks, call.task_id)
     known = {"runId": run.run_id, "what": call.what.value}
     match call.what:
         case InspectWhat.SUMMARY:
@@ -61,21 +62,11 @@ def attempt_counts(house: House, run_id: str) -> dict[str, int]:
     return counts
 
 
-def _chosen(run: RunRecord, tasks: list[TaskRecord], task_id: str | None) -> list[TaskRecord]:
-    if task_id is None:
-        return tasks
-    found = [task for task in tasks if task.task_id == task_id]
-    if not found:
-        names = ", ".join(task.task_id for task in tasks)
-        raise NotFound(f"run {run.run_id} has no task {task_id!r}; it has {names}")
-    return found
-
-
 def _summary(house: House, run: RunRecord, tasks: list[TaskRecord], call: InspectCall) -> dict[str, Any]:
     counts = attempt_counts(house, run.run_id)
     if call.task_id is None:
         return present_run(run, tasks, counts)
-    task = _chosen(run, tasks, call.task_id)[0]
+    task = chosen_of(run, tasks, call.task_id)[0]
     return fit({"runId": run.run_id, **present_task(task, counts.get(task.task_id, 0))})
 
 

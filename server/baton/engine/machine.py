@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from baton.codex.binary import CodexBinary, find_codex
 from baton.codex.catalogue import catalogue
-from baton.codex.home import WorkerHome, prepare_worker_home
+from baton.codex.home import WorkerHome
 from baton.codex.probe import Probe, probe
 from baton.codex.session_profile import UNBOUNDED, SessionProfile, read_session_profile
 from baton.contract.catalogue import ModelEntry
 from baton.contract.session import Session
 from baton.engine.blocking import blocking
 from baton.engine.house import House
+from baton.engine.worker_home import worker_home
 from baton.process.environment import tool_environment
 
 
@@ -32,13 +33,7 @@ class Machine:
         Raises `Unsupported` without a usable Codex, `InvalidInput` for a config.toml that cannot be read.
         """
         binary = await blocking(find_codex, house.env, launcher, cache=house.state.codex_versions)
-        home = await blocking(
-            prepare_worker_home,
-            house.state.codex_home,
-            house.codex_home,
-            house.env,
-            temporary=house.state.scratch / "codex",
-        )
+        home = await blocking(worker_home, house)
         seen = await probe(binary, home, cache=house.state.scratch, env=tool_environment(house.env))
         return cls(binary, home, seen)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from baton.codex.binary import CodexBinary, find_codex
 from baton.codex.catalogue import catalogue
-from baton.codex.home import prepare_worker_home
 from baton.contract.catalogue import ModelEntry
 from baton.contract.errors import InvalidInput
 from baton.engine.blocking import blocking
 from baton.engine.house import House
+from baton.engine.worker_home import worker_home
 from baton.policy.model import Policy
 from baton.policy.tiers import DELEGATING_EFFORT, nearest_effort, resolve_tier
 from baton.process.environment import tool_environment
@@ -39,6 +39,17 @@ class Models:
     tiers: tuple[ResolvedTier, ...]
 
 
+async def find_models(house: House) -> tuple[CodexBinary, tuple[ModelEntry, ...]]:
+    """The newest usable Codex and its catalogue; no worker and no sandbox is started.
+
+    Raises `Unsupported` without a usable Codex, `CodexFailure` when it does not list its models.
+    """
+    binary = await blocking(find_codex, house.env, cache=house.state.codex_versions)
+    home = await blocking(worker_home, house)
+    env = {**tool_environment(house.env, home.env_names), **home.environment}
+    return binary, await catalogue(binary.path, home.path, env, house.state.root / "catalogue.json")
+
+
 async def installed_models(house: House, project: Path) -> Models:
     """Ask the installed Codex for its models and resolve every tier of the policy in force for `project`.
 
@@ -46,16 +57,7 @@ async def installed_models(house: House, project: Path) -> Models:
     policy or config.toml with faults. A tier without a model is no error: its note says why.
     """
     policy = house.policy(project)
-    binary = await blocking(find_codex, house.env, cache=house.state.codex_versions)
-    home = await blocking(
-        prepare_worker_home,
-        house.state.codex_home,
-        house.codex_home,
-        house.env,
-        temporary=house.state.scratch / "codex",
-    )
-    env = {**tool_environment(house.env, home.env_names), **home.environment}
-    entries = await catalogue(binary.path, home.path, env, house.state.root / "catalogue.json")
+    binary, entries = await find_models(house)
     return Models(binary, entries, resolved_tiers(policy, entries))
 
 

@@ -26,7 +26,11 @@ class Patch:
 
 def chosen_tasks(house: House, run: RunRecord, task_id: str | None) -> list[TaskRecord]:
     """All tasks of a run, or the one that is named. Raises `NotFound`."""
-    tasks = house.ledger.tasks(run.run_id)
+    return chosen_of(run, house.ledger.tasks(run.run_id), task_id)
+
+
+def chosen_of(run: RunRecord, tasks: list[TaskRecord], task_id: str | None) -> list[TaskRecord]:
+    """As `chosen_tasks`, of tasks that were read before."""
     if task_id is None:
         return tasks
     found = [task for task in tasks if task.task_id == task_id]

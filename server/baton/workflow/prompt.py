@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.contract.review import Disposition
+from baton.contract.shapes import strict_object
 from baton.contract.workflow import Executor, Step
 
 RULES = (
@@ -64,17 +65,17 @@ def answer_schema(step: Step, executor: Executor) -> dict[str, Any] | None:
     """The shape of an answer where it has to be read by a program; None where it is text."""
     text = {"type": "string"}
     if executor is Executor.PATCH:
-        return _strict({"patch": text, "summary": text})
+        return strict_object({"patch": text, "summary": text})
     if step is not Step.SYNTHESISE:
         return None
-    entry = _strict(
+    entry = strict_object(
         {
             "finding": text,
             "disposition": {"type": "string", "enum": [one.value for one in Disposition]},
             "reason": text,
         }
     )
-    return _strict({"conclusion": text, "dispositions": {"type": "array", "items": entry}})
+    return strict_object({"conclusion": text, "dispositions": {"type": "array", "items": entry}})
 
 
 def review_goal(goal: str, plan: str | None, tests: Sequence[str]) -> str:
@@ -85,12 +86,3 @@ def review_goal(goal: str, plan: str | None, tests: Sequence[str]) -> str:
     if tests:
         parts.append("Tests on this very state of the files: " + "; ".join(tests))
     return "\n\n".join(parts)
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
