@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from http.server import ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from baton.simulate.answer import TokenUsage
 from baton.simulate.request import Request
 from baton.simulate.script import Action, Drop, Fail, FailStream, Step, fail
+from baton.simulate.serving import Serving
 from baton.simulate.wire import Handler
 
 
@@ -31,7 +30,7 @@ class _Rule:
     steps: tuple[Step, ...]
 
 
-class ScriptedModel:
+class ScriptedModel(Serving):
     """A Responses server on 127.0.0.1 and a free port, open while it is used as a context manager.
 
     Every Codex thread is bound to a script at its first request: that of the first `on` whose marker stands
@@ -40,6 +39,7 @@ class ScriptedModel:
     """
 
     def __init__(self, usage: TokenUsage | None = None) -> None:
+        super().__init__()
         self.usage = usage or TokenUsage()
         self._rules: list[_Rule] = []
         self._fallback: tuple[Step, ...] = ()
@@ -47,8 +47,6 @@ class ScriptedModel:
         self._requests: list[Request] = []
         self._surprises: list[str] = []
         self._changed = threading.Condition()
-        self._closing = threading.Event()
-        self._server: ThreadingHTTPServer | None = None
 
     def on(self, marker: str, *steps: Step) -> None:
         """Threads whose first input contains `marker` follow these steps."""
@@ -59,12 +57,6 @@ class ScriptedModel:
         """Threads without any marker follow these steps."""
         with self._changed:
             self._fallback = steps
-
-    @property
-    def port(self) -> int:
-        if self._server is None:
-            raise RuntimeError("the scripted model is not open")
-        return self._server.server_port
 
     @property
     def url(self) -> str:
@@ -105,28 +97,10 @@ class ScriptedModel:
                 raise TimeoutError(f"no such model request within {timeout:g} s")
         return found[0]
 
-    def __enter__(self) -> Self:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler.bound_to(self))
-        server.daemon_threads = True
-        server.block_on_close = False
-        self._server = server
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+    def handler(self) -> type[Handler]:
+        return Handler.bound_to(self)
 
     # What the HTTP handler uses.
-
-    @property
-    def closing(self) -> threading.Event:
-        """Set when the server closes: whatever waits gives up."""
-        return self._closing
 
     def record(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Request:
         """Note a request and bind its thread to a script if it is new."""

@@ -12,12 +12,12 @@ import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from baton.simulate import chat, messages
 from baton.simulate.script import Call, Claiming, Drop, Fail, Say, Stall
+from baton.simulate.serving import Serving
 
 LOOK_SECONDS = 0.05
 
@@ -75,7 +75,7 @@ class Asked:
         return json.dumps(self.body, ensure_ascii=False)
 
 
-class ScriptedService:
+class ScriptedService(Serving):
     """A service on 127.0.0.1 and a free port, open while it is used as a context manager.
 
     Each request takes the next answer; the last one is given again and again. A request for an answer that a
@@ -85,18 +85,15 @@ class ScriptedService:
     def __init__(self, *answers: Answer) -> None:
         if not answers:
             raise ValueError("at least one answer is needed")
+        super().__init__()
         self._answers: Sequence[Answer] = answers
         self._asked: list[Asked] = []
         self._changed = threading.Condition()
-        self.closing = threading.Event()
-        self._server: ThreadingHTTPServer | None = None
 
     @property
     def root(self) -> str:
         """Base URL without a version, as Claude Code wants it."""
-        if self._server is None:
-            raise RuntimeError("the scripted service is not open")
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
@@ -123,21 +120,8 @@ class ScriptedService:
             self._changed.notify_all()
         return self._answers[min(number, len(self._answers) - 1)]
 
-    def __enter__(self) -> Self:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"service": self}))
-        server.daemon_threads = True
-        server.block_on_close = False
-        self._server = server
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        return type("Bound", (_Handler,), {"service": self})
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -14,10 +14,11 @@ from baton.contract.consult import ConsultCall, RecordsCall
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, Verdict
 from baton.contract.task import BatchCall, TaskCall
+from baton.tools.lookup import Lookup
 from baton.tools.schemas import input_schema
 
 
-class Service(Protocol):
+class Service(Lookup, Protocol):
     """What the engine offers to the tools; every answer is the whole `structuredContent`.
 
     A cancelled call must leave the run as it is: cancellation ends the waiting, nothing else. Each method
@@ -41,20 +42,6 @@ class Service(Protocol):
     async def consult(self, call: ConsultCall, session: Session) -> dict[str, Any]: ...
 
     async def records(self, call: RecordsCall, session: Session) -> dict[str, Any]: ...
-
-    def consultation(self, consultation_id: str) -> dict[str, Any]: ...
-
-    def review_record(self, review_id: str) -> dict[str, Any]: ...
-
-    def workflow_record(self, workflow_id: str) -> dict[str, Any]: ...
-
-    def recent_ids(self) -> list[str]: ...
-
-    def recent_workflows(self) -> list[str]: ...
-
-    def agent_names(self) -> list[str]: ...
-
-    def persona_names(self) -> list[str]: ...
 
 
 _STRING = {"type": "string"}

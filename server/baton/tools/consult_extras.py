@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+
+from baton.tools.lookup import Lookup
 
 RESOURCES = {
     "consult": ("baton://consultation/", "consultation", "A consultation with all its answers"),
@@ -18,24 +20,6 @@ RESOURCES = {
 
 MOST_COMPLETIONS = 100
 """What the protocol allows in one answer."""
-
-
-class Lookup(Protocol):
-    """What completions and resources read."""
-
-    def consultation(self, consultation_id: str) -> dict[str, Any]: ...
-
-    def review_record(self, review_id: str) -> dict[str, Any]: ...
-
-    def workflow_record(self, workflow_id: str) -> dict[str, Any]: ...
-
-    def recent_ids(self) -> list[str]: ...
-
-    def recent_workflows(self) -> list[str]: ...
-
-    def agent_names(self) -> list[str]: ...
-
-    def persona_names(self) -> list[str]: ...
 
 
 def prompts(groups: Collection[str]) -> list[types.Prompt]:

@@ -12,7 +12,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from baton.contract.errors import BatonError
-from baton.tools.consult_extras import Lookup, completions, prompt_text, prompts, resource, templates
+from baton.tools.consult_extras import completions, prompt_text, prompts, resource, templates
+from baton.tools.lookup import Lookup
 
 Context = ServerRequestContext[dict[str, Any], Any]
 

@@ -1,0 +1,23 @@
+"""What completions and resources of the server read."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Lookup(Protocol):
+    """What a service knows of its records and of who can be asked."""
+
+    def consultation(self, consultation_id: str) -> dict[str, Any]: ...
+
+    def review_record(self, review_id: str) -> dict[str, Any]: ...
+
+    def workflow_record(self, workflow_id: str) -> dict[str, Any]: ...
+
+    def recent_ids(self) -> list[str]: ...
+
+    def recent_workflows(self) -> list[str]: ...
+
+    def agent_names(self) -> list[str]: ...
+
+    def persona_names(self) -> list[str]: ...
