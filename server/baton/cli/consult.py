@@ -8,9 +8,9 @@ import anyio
 import click
 
 from baton.cli.group import Group
+from baton.cli.pairs import read_pairs
 from baton.consult.find import Found, find_agents
 from baton.consult.setup import set_up
-from baton.contract.errors import InvalidInput
 from baton.engine.house import House
 from baton.policy.load import load_policy
 
@@ -30,7 +30,7 @@ def setup(models: tuple[str, ...], dry_run: bool, as_json: bool) -> None:
     What an agent is asked goes to its provider, under your login there.
     """
     with House.open() as house:
-        done = set_up(house.codex_home, _models(models), dry_run=dry_run)
+        done = set_up(house.codex_home, read_pairs(models, "--model", "AGENT=MODEL"), dry_run=dry_run)
         found = _find(house)
     if as_json:
         data = {
@@ -69,16 +69,6 @@ def _find(house: House) -> list[Found]:
         return await find_agents(house, names=rules.pass_to_agents)
 
     return anyio.run(find)
-
-
-def _models(pairs: tuple[str, ...]) -> dict[str, str]:
-    models = {}
-    for pair in pairs:
-        agent, equals, model = pair.partition("=")
-        if not (agent and equals and model):
-            raise InvalidInput(f"--model expects AGENT=MODEL, got {pair!r}")
-        models[agent] = model
-    return models
 
 
 def _tell(found: list[Found]) -> None:

@@ -12,6 +12,7 @@ import click
 
 from baton.cli.group import Group
 from baton.cli.listing import print_jobs
+from baton.cli.pairs import read_pairs
 from baton.cli.shown import echo_json, many_lines, one_line
 from baton.contract.base import parse
 from baton.contract.errors import InvalidInput
@@ -59,7 +60,7 @@ def start(
     given = {
         "goal": goal,
         "preset": preset,
-        "bindings": _pairs(bound),
+        "bindings": read_pairs(bound, "--bind", "STEP=WHO"),
         "allowedFiles": list(allowed),
         "tests": list(tests),
         "contextPaths": list(paths),
@@ -137,7 +138,12 @@ def replan(
     workflow_id: str, bound: tuple[str, ...], step: str | None, more_rounds: int, yes: bool, as_json: bool
 ) -> None:
     """Show what would change, ask, and change it."""
-    given = {"bindings": _pairs(bound), "step": step, "moreRounds": more_rounds, "waitSeconds": 0}
+    given = {
+        "bindings": read_pairs(bound, "--bind", "STEP=WHO"),
+        "step": step,
+        "moreRounds": more_rounds,
+        "waitSeconds": 0,
+    }
     with House.open() as house:
         shown = _do(house, "replan", workflow_id, **given)
         for name, change in shown["would"]["bindings"].items():
@@ -276,16 +282,6 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
     for name in ("note", "next"):
         if told.get(name):
             click.echo(one_line(f"{name}: {told[name]}"))
-
-
-def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise InvalidInput(f"--bind expects STEP=WHO, got {text!r}")
-        pairs[name] = value
-    return pairs
 
 
 def _disposition(text: str) -> dict[str, str]:
