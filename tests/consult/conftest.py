@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,9 @@ from baton.contract.consult import ConsultCall, RecordsCall
 from baton.contract.errors import BatonError
 from baton.contract.session import Session
 from baton.engine.house import House
-from baton.ledger.locks import is_held
 from baton.tools.consult_catalogue import consult_specs
 from consult import scripted
-
-DEADLINE = 60.0
-
-POLICY = """
-[consult]
-enabled = true
-[consult.agents.codex]
-model = "gpt-5.6-sol"
-[consult.agents.opencode]
-model = "other/model-3"
-[consult.agents.copilot]
-enabled = false
-"""
+from consult.waiting import POLICY, end_all, refused
 
 HOST = "gpt-6.2-sol"
 
@@ -79,11 +65,9 @@ class Desk:
 
     def refuses(self, question: str = "Is it right?", **arguments: Any) -> BatonError:
         """The refusal of a call: one line, and nothing was written or started."""
-        with pytest.raises(BatonError) as caught:
-            self.consult(question, **arguments)
-        assert len(caught.value.message.splitlines()) == 1
+        error = refused(self.house, lambda: self.consult(question, **arguments))
         assert self.house.ledger.consultations() == []
-        return caught.value
+        return error
 
     def add_policy(self, text: str) -> None:
         self.policy.write_text(self.policy.read_text() + text)
@@ -102,14 +86,6 @@ def scripted_question(agent_does: dict[str, Any]) -> str:
     return f"Is it right? SCRIPT: {json.dumps(agent_does)}"
 
 
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + DEADLINE
-    while not true():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def desk(test_root: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     folder, policy = test_root / "work", own_home / ".codex" / "baton" / "policy.toml"
@@ -119,8 +95,4 @@ def desk(test_root: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> It
     policy.write_text(POLICY)
     with House.open() as house:
         yield Desk(house, folder, policy)
-        # No process of a test outlives it.
-        for consultation in house.ledger.consultations(-1, open_only=True):
-            house.ledger.ask_to_cancel(consultation.consultation_id)
-        for lock in house.state.locks.glob("consultation-*.lock"):
-            until(lambda lock=lock: not is_held(lock))  # type: ignore[misc]
+        end_all(house)

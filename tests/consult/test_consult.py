@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, SpendLimit
-from consult.conftest import Desk, until
+from consult.conftest import Desk
+from consult.waiting import until
 
 CLAUDE = {"targets": ["claude"]}
 

@@ -15,7 +15,8 @@ from baton.contract.base import parse
 from baton.contract.consult import ConsultCall, TurnState
 from baton.process.tree import processes_with_marker
 from consult import killed, scripted
-from consult.conftest import DEADLINE, Desk, scripted_question, until
+from consult.conftest import Desk, scripted_question
+from consult.waiting import DEADLINE, until
 
 WHENS = ("before", "after")
 

@@ -20,7 +20,8 @@ from baton.engine.house import House
 from baton.ledger.locks import FileLock, is_held
 from baton.process.tree import processes_with_marker
 from consult import scripted
-from consult.conftest import Desk, scripted_question, until
+from consult.conftest import Desk, scripted_question
+from consult.waiting import until
 
 CLAUDE = {"targets": ["claude"]}
 

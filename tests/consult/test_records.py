@@ -16,7 +16,8 @@ from baton.ledger.consultations import Strength
 from baton.process.tree import processes_with_marker
 from baton.tools.consult_extras import completions, prompt_text, resource
 from baton.tools.services import SessionService
-from consult.conftest import Desk, scripted_question, until
+from consult.conftest import Desk, scripted_question
+from consult.waiting import until
 
 CLAUDE = {"targets": ["claude"]}
 

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from baton.cli.main import baton
 from baton.consult.retention import forget_old
 from baton.process.tree import processes_with_marker
-from consult.conftest import Desk, until
+from consult.conftest import Desk
+from consult.waiting import until
 
 DAY = 24 * 3600.0
 

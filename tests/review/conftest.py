@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,27 +18,15 @@ from baton.contract.errors import BatonError
 from baton.contract.review import ReviewCall
 from baton.contract.session import Session
 from baton.engine.house import House
-from baton.ledger.locks import is_held
 from baton.review.confirm import Person, nobody
 from baton.review.service import ReviewService
 from baton.tools.review_catalogue import review_specs
 from consult.scripted import look
+from consult.waiting import POLICY as ASKING
+from consult.waiting import end_all, refused
 from review import scripted
 
-DEADLINE = 60.0
-
-POLICY = """
-[consult]
-enabled = true
-[consult.agents.codex]
-model = "gpt-5.6-sol"
-[consult.agents.opencode]
-model = "other/model-3"
-[consult.agents.copilot]
-enabled = false
-[review]
-enabled = true
-"""
+POLICY = f"{ASKING}[review]\nenabled = true\n"
 
 HOST = "gpt-6.2-sol"
 
@@ -126,26 +113,13 @@ class Desk:
 
     def refuses(self, action: str, id: str | None = None, **arguments: Any) -> BatonError:
         """The refusal of a call: one line, and nobody was asked."""
-        before = len(self.house.ledger.consultations(-1))
-        with pytest.raises(BatonError) as caught:
-            self.review(action, id, **arguments)
-        assert len(caught.value.message.splitlines()) == 1
-        assert len(self.house.ledger.consultations(-1)) == before
-        return caught.value
+        return refused(self.house, lambda: self.review(action, id, **arguments))
 
     def refuses_plan(self, **arguments: Any) -> BatonError:
         return self.refuses("plan", **{"goal": "Is it right?", "diffRef": "main..work", **arguments})
 
     def add_policy(self, text: str) -> None:
         self.policy.write_text(self.policy.read_text() + text)
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + DEADLINE
-    while not true():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -156,8 +130,4 @@ def desk(test_root: Path, own_home: Path) -> Iterator[Desk]:
     policy.write_text(POLICY)
     with House.open() as house:
         yield Desk(house, folder, policy, scripted.Script(house))
-        # No process of a test outlives it.
-        for consultation in house.ledger.consultations(-1, open_only=True):
-            house.ledger.ask_to_cancel(consultation.consultation_id)
-        for lock in house.state.locks.glob("consultation-*.lock"):
-            until(lambda lock=lock: not is_held(lock))  # type: ignore[misc]
+        end_all(house)

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import partial
 
 from baton.process.tree import processes_with_marker
-from review.conftest import FINDING, Desk, until
-from review.killed import KILLED
+from consult.waiting import until
+from review.conftest import FINDING, Desk
+from review.killing import killed
 
-TESTS = Path(__file__).parents[1]
-
-
-def killed_after(commits: int, folder: Path) -> bool:
-    """Whether it was killed before it was done."""
-    paths = [str(TESTS), str(TESTS.parent / "server")]
-    done = subprocess.run(
-        [sys.executable, "-B", "-m", "review.killed", str(commits), str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode in (0, KILLED), done.stderr
-    return done.returncode == KILLED
+killed_after = partial(killed, "review.killed")
 
 
 def test_session_killed_at_every_step_of_a_review_is_gone_on_with(desk: Desk) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, SpendLimit, WrongState
 from baton.review.confirm import Says
-from review.conftest import FINDING, Desk, git, until
+from consult.waiting import until
+from review.conftest import FINDING, Desk, git
 from review.scripted import never_starts, start
 
 

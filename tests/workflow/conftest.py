@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,27 +16,13 @@ from baton.contract.errors import BatonError
 from baton.contract.session import Session
 from baton.contract.workflow import WorkflowCall
 from baton.engine.house import House
-from baton.ledger.locks import is_held
 from baton.tools.workflow_catalogue import workflow_specs
+from consult.waiting import end_all, refused
 from review import scripted
+from review.conftest import POLICY as REVIEWING
 from workflow.driven import BINDINGS, HOST, PATCH, WRONG, git, said, service_of
 
-POLICY = """
-[consult]
-enabled = true
-[consult.agents.codex]
-model = "gpt-5.6-sol"
-[consult.agents.opencode]
-model = "other/model-3"
-[consult.agents.copilot]
-enabled = false
-[review]
-enabled = true
-[workflow]
-enabled = true
-"""
-
-DEADLINE = 60.0
+POLICY = f"{REVIEWING}[workflow]\nenabled = true\n"
 
 
 @dataclass
@@ -77,23 +62,10 @@ class Desk:
 
     def refuses(self, action: str, **arguments: Any) -> BatonError:
         """The refusal of a call: one line, and nobody was asked."""
-        before = len(self.house.ledger.consultations(-1))
-        with pytest.raises(BatonError) as caught:
-            self.call(action, **arguments)
-        assert len(caught.value.message.splitlines()) == 1
-        assert len(self.house.ledger.consultations(-1)) == before
-        return caught.value
+        return refused(self.house, lambda: self.call(action, **arguments))
 
     def add_policy(self, text: str) -> None:
         self.policy.write_text(self.policy.read_text() + text)
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + DEADLINE
-    while not true():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -111,8 +83,4 @@ def desk(test_root: Path, own_home: Path) -> Iterator[Desk]:
         script.says("codex", said("Turn the sign."), said("Done.", {"patch": PATCH, "summary": "Turned."}))
         script.says("opencode", {"findings": []})
         yield Desk(house, folder, policy, script)
-        # No process of a test outlives it.
-        for consultation in house.ledger.consultations(-1, open_only=True):
-            house.ledger.ask_to_cancel(consultation.consultation_id)
-        for lock in house.state.locks.glob("consultation-*.lock"):
-            until(lambda lock=lock: not is_held(lock))  # type: ignore[misc]
+        end_all(house)

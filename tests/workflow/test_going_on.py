@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from baton.cli.workflow import workflow
 from consult.scripted import look
-from workflow.conftest import Desk, until
+from consult.waiting import until
+from workflow.conftest import Desk
 from workflow.driven import RIGHT, said
 
 

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import anyio
 import pytest
 
 from baton.contract.workflow import StepState
-from review.killed import KILLED
+from review.killing import killed
 from workflow.conftest import Desk
 from workflow.driven import RIGHT, WRONG, drive, git
 
-TESTS = Path(__file__).parents[1]
-
-
-def killed_after(commits: int, folder: Path) -> bool:
-    """Whether it was killed before it was done."""
-    paths = [str(TESTS), str(TESTS.parent / "server")]
-    done = subprocess.run(
-        [sys.executable, "-B", "-m", "workflow.driven", str(commits), str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode in (0, KILLED), done.stderr
-    return done.returncode == KILLED
+killed_after = partial(killed, "workflow.driven")
 
 
 def check_done(desk: Desk) -> None:
@@ -64,9 +47,14 @@ def test_session_killed_again_and_again_comes_to_its_end(desk: Desk) -> None:
     check_done(desk)
 
 
+SLICES = 5
+
+
 @pytest.mark.long
-def test_session_killed_at_every_step_is_gone_on_with(desk: Desk) -> None:
-    for commits in itertools.count(1):
+@pytest.mark.parametrize("first", range(1, SLICES + 1))
+def test_session_killed_at_every_step_is_gone_on_with(desk: Desk, first: int) -> None:
+    """Each slice has every fifth commit to the ledger, so that none takes long."""
+    for commits in itertools.count(first, SLICES):
         if not killed_after(commits, desk.folder):
             break
         anyio.run(drive, desk.house, desk.folder)

@@ -15,7 +15,8 @@ from baton.ledger.consultations import DAY
 from baton.review.service import ReviewService
 from baton.workflow.doors import ground_of
 from baton.workspace.collect import collect
-from workflow.conftest import POLICY, Desk, until
+from consult.waiting import until
+from workflow.conftest import POLICY, Desk
 from workflow.driven import BINDINGS, RIGHT, git, said
 from workflow.test_going_on import at_review
 
