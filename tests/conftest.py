@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from real_codex import real_codex
+
 _REAL_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 # Here and not in a hook: the conftest files below this one load the package before any hook is called. What
@@ -29,6 +31,12 @@ for _deaf in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(_deaf, signal.SIG_DFL)
 
 _SCRUBBED = ("BATON_", "CODEX_", "GIT_", "XDG_", "OPENAI_")
+
+
+@pytest.fixture(scope="session")
+def codex_binary() -> Path:
+    """The real Codex; a missing one is a failure, never a skip."""
+    return real_codex()
 
 
 @pytest.fixture

@@ -153,16 +153,6 @@ def one_machine(codex: Path) -> Iterator[tuple[Machine, ScriptedModel]]:
         yield Machine(root, model.port, codex), model
 
 
-def codex_binary() -> Path:
-    """The Codex under test: the one that BATON_TEST_CODEX names, else the one of the test environment."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
-
-
 def read_files(root: Path) -> Files:
     """Everything in a folder but git's own."""
     found: Files = {}

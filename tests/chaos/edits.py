@@ -43,9 +43,10 @@ from baton.workspace.journal import Journal, Mark
 from baton.workspace.journal_place import journals
 from baton.workspace.locate import locate
 from baton.workspace.repository import PrivateRepository
-from chaos._machine import Machine, codex_binary, one_machine
+from chaos._machine import Machine, one_machine
 from chaos._person import Person
 from chaos._scripted import land, with_result
+from real_codex import real_codex
 
 ROUNDS_PER_WORKSPACE = 8
 
@@ -292,7 +293,7 @@ def main() -> None:
     options = parser.parse_args()
     began = time.monotonic()
     rounds = []
-    with one_machine(codex_binary()) as (machine, model):
+    with one_machine(real_codex()) as (machine, model):
         edits = Edits(machine, model, options.seed, options.real)
         for number in range(1, options.rounds + 1):
             found = edits.round(number)

@@ -39,6 +39,7 @@ from chaos.escapes import (
     tools,
     writes,
 )
+from real_codex import real_codex
 
 ROOMS: tuple[Callable[[Lab], list[Mission]], ...] = (
     writes.missions,
@@ -60,16 +61,6 @@ ROOMS: tuple[Callable[[Lab], list[Mission]], ...] = (
 
 SHOWN = 1500
 """Characters of an attempt's output that `--show` prints."""
-
-
-def codex_binary() -> Path:
-    """The Codex under test: the one that BATON_TEST_CODEX names, else the one of the test environment."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
 
 
 def default_parent() -> Path:
@@ -142,7 +133,7 @@ def main() -> int:
         if options.show:
             print(f"    {finding.output[:SHOWN]}".replace("\n", "\n    "), file=sys.stderr)
 
-    binary = codex_binary()
+    binary = real_codex()
     with open_lab(binary, default_parent()) as lab:
         found = anyio.run(run, lab, wanted, tell)
     counts = summary(found)

@@ -36,7 +36,7 @@ from baton.ledger.pool_records import JobState, PoolJobRecord, PoolRecord
 from baton.pool.control import ask_again
 from baton.process.environment import RUN_MARKER
 from baton.process.tree import ProcessId, is_alive, processes_with_marker, start_time
-from chaos._machine import Machine, codex_binary, one_machine
+from chaos._machine import Machine, one_machine
 from chaos._pool_machine import (
     MARKER,
     PoolPlan,
@@ -51,6 +51,7 @@ from chaos._pool_machine import (
     start_pool,
     until,
 )
+from real_codex import real_codex
 
 TARGETS = ("pool", "pool", "app-server", "guard", "command", "check")
 DEADLINE = 120.0
@@ -203,7 +204,7 @@ class Lane:
 def run_kills(kills: int, seed: str, count: int, pools: int) -> tuple[Tally, dict[str, object]]:
     """That many kills over so many jobs in so many pools; what came of it."""
     tally = Tally()
-    with one_machine(codex_binary()) as (machine, model):
+    with one_machine(real_codex()) as (machine, model):
         workdirs = [make_workdir(machine.root / "work" / f"dir{number}") for number in range(WORKDIRS)]
         plans = []
         for number in range(pools):

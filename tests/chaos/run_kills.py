@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "server"))
 
 from chaos._kill import TARGETS, Kill, Outcome
-from chaos._machine import codex_binary, one_machine
+from chaos._machine import one_machine
+from real_codex import real_codex
 
 RUNS_PER_WORKSPACE = 12
 """A workspace sees several kills, so that what one leaves behind would meet the next."""
@@ -42,7 +43,7 @@ def run_kills(
 
     A run that was over before its moment came is looked at all the same, but is not counted.
     """
-    with one_machine(codex_binary()) as (machine, model):
+    with one_machine(real_codex()) as (machine, model):
         numbers = itertools.count(1)
         done: list[Outcome] = []
 

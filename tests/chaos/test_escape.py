@@ -13,7 +13,8 @@ import pytest
 from chaos._attempt import Finding, Mission, Outcome
 from chaos._bare import run_bare
 from chaos._lab import Lab, open_lab
-from chaos.escape import ROOMS, codex_binary, line, run, summary
+from chaos.escape import ROOMS, line, run, summary
+from real_codex import real_codex
 
 pytestmark = pytest.mark.codex
 
@@ -26,7 +27,7 @@ SUCCEEDING_WITHOUT_A_SANDBOX = 100
 
 @pytest.fixture
 def lab(test_root: Path) -> Iterator[Lab]:
-    with open_lab(codex_binary(), test_root) as made:
+    with open_lab(real_codex(), test_root) as made:
         yield made
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from chaos._kill import Outcome
-from chaos._machine import codex_binary, one_machine, throw_away_folder
+from chaos._machine import one_machine, throw_away_folder
 from chaos.batch_kills import BatchKill
 from chaos.edits import Edits, Round
 from chaos.pool_kills import run_kills as run_pool_kills
 from chaos.run_kills import run_kills
 from chaos.sessions import play
+from real_codex import real_codex
 
 
 def quiet(_: Outcome) -> None:
@@ -53,7 +54,7 @@ def test_no_edit_is_lost_while_results_are_brought_in(rounds: int) -> None:
 @pytest.mark.codex
 @pytest.mark.long
 def test_no_edit_is_lost_during_whole_runs_with_the_real_codex() -> None:
-    with one_machine(codex_binary()) as (machine, model):
+    with one_machine(real_codex()) as (machine, model):
         edits = Edits(machine, model, "real", real=1)
         found = [edits.round(number) for number in range(1, 7)]
     assert [one for one in found if not one.clean] == []

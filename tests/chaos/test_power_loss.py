@@ -32,7 +32,8 @@ from baton.ledger.database import Database
 from baton.simulate.model_server import ScriptedModel
 from baton.workspace.apply import apply
 from chaos._kill import PROJECT, Kill
-from chaos._machine import Files, Machine, codex_binary, throw_away_folder
+from chaos._machine import Files, Machine, throw_away_folder
+from real_codex import real_codex
 
 pytestmark = pytest.mark.codex
 
@@ -104,7 +105,7 @@ def copied_run() -> Iterator[tuple[Copies, Kill, str, Files]]:
     """A run that was copied at every moment, the judge of it, its id, and the workspace before."""
     with throw_away_folder("p-") as folder, ScriptedModel() as model:
         copies = Copies(folder)
-        machine = Machine(copies.machine_root, model.port, codex_binary())
+        machine = Machine(copies.machine_root, model.port, real_codex())
         workspace = machine.workspace(copies.machine_root / "work", PROJECT)
         judge = Kill(machine, model, workspace, 1, "power")
         judge.outcome.moment = "power loss"

@@ -34,13 +34,13 @@ from baton.simulate.workers import report, write
 from chaos._kill import parts_of
 from chaos._machine import (
     Machine,
-    codex_binary,
     control_run,
     end_session,
     one_machine,
     throw_away_folder,
     wait_run,
 )
+from real_codex import real_codex
 
 pytestmark = [pytest.mark.codex, pytest.mark.long]
 
@@ -51,7 +51,7 @@ DEADLINE = 60.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[tuple[Machine, ScriptedModel]]:
-    with one_machine(codex_binary()) as (machine, model):
+    with one_machine(real_codex()) as (machine, model):
         yield machine, model
 
 
@@ -306,7 +306,7 @@ def test_a_disk_that_is_full_or_read_only_is_said_in_one_line_and_nothing_is_los
 ) -> None:
     _, model = lab
     with throw_away_folder("d-") as root, small_disk(root / "disk", "24m") as disk:
-        machine = Machine(root / "machine", model.port, codex_binary(), state=disk / "state")
+        machine = Machine(root / "machine", model.port, real_codex(), state=disk / "state")
         workspace = machine.workspace(root / "work", FILES)
         release = threading.Event()
         again = [write("src/a.txt", "new\n"), report()] * 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,10 +108,10 @@ def test_absent_codex_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.codex
-def test_real_codex_has_a_model_for_every_tier(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from codex_cli_bin import bundled_codex_path
-
-    monkeypatch.setenv("BATON_CODEX_BIN", os.environ.get("BATON_TEST_CODEX") or str(bundled_codex_path()))
+def test_real_codex_has_a_model_for_every_tier(
+    run: Run, codex_binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATON_CODEX_BIN", str(codex_binary))
     done = run("models", "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.output)

@@ -12,20 +12,11 @@ from typing import Any
 
 import pytest
 
+from baton.simulate.model_server import ScriptedModel
+from e2e.plugin_session import Installed, install
 from e2e.sim import Sim, Workspace
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-@pytest.fixture(scope="session")
-def codex_binary() -> Path:
-    """The real Codex; a missing one is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +57,17 @@ def workspace(sim: Sim) -> Callable[..., Workspace]:
 def delegate(sim: Sim) -> Callable[..., dict[str, Any]]:
     """`delegate_task` or `delegate_tasks` with the given arguments; its answer."""
     return sim.delegate
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """A model for real sessions; every request to it is one that its script foresees."""
+    with ScriptedModel() as running:
+        yield running
+        assert not running.surprises
+
+
+@pytest.fixture
+def installed(codex_binary: Path, model: ScriptedModel, test_root: Path) -> Installed:
+    """The real Codex with the plugin in it."""
+    return install(codex_binary, model, test_root)

@@ -23,7 +23,7 @@ from baton.contract.session import Session
 from baton.process.tree import processes_with_marker
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Say, Stall, Step, say, shell
-from e2e.plugin_session import Installed, answers, install, policy, requests_of, script, supervise, tool
+from e2e.plugin_session import Installed, answers, policy, requests_of, script, supervise, tool
 from e2e.sim import Sim, Workspace
 
 pytestmark = pytest.mark.codex
@@ -206,18 +206,6 @@ def test_model_that_the_session_runs_on_is_never_asked(sim: Sim, asking: Asking)
 
 
 ASK = "Please get a second opinion on the sum"
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as running:
-        yield running
-        assert not running.surprises
-
-
-@pytest.fixture
-def installed(codex_binary: Path, model: ScriptedModel, test_root: Path) -> Installed:
-    return install(codex_binary, model, test_root)
 
 
 def test_real_session_consults_another_model_through_the_plugin(

@@ -6,7 +6,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,18 +42,6 @@ TASK = "Mend the sum in calc"
 TOOLS = sorted(spec.name for spec in tool_specs())
 
 DELEGATE = {"objective": f"{TASK}.", "allowedFiles": ["src/"], "verificationCommands": [CHECK]}
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as running:
-        yield running
-        assert not running.surprises
-
-
-@pytest.fixture
-def installed(codex_binary: Path, model: ScriptedModel, test_root: Path) -> Installed:
-    return install(codex_binary, model, test_root)
 
 
 def mending() -> tuple[Step, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -18,7 +17,7 @@ from baton.review.service import ReviewService
 from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Say, javascript, say, shell
 from baton.simulate.workers import report
-from e2e.plugin_session import Installed, answers, install, policy, requests_of, script, supervise
+from e2e.plugin_session import Installed, answers, policy, requests_of, script, supervise
 from e2e.sim import Sim, Workspace
 
 pytestmark = pytest.mark.codex
@@ -102,18 +101,6 @@ def test_what_a_run_changed_is_reviewed(sim: Sim, workspace: Callable[..., Works
 
 
 ASK = "Please have the change reviewed"
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as running:
-        yield running
-        assert not running.surprises
-
-
-@pytest.fixture
-def installed(codex_binary: Path, model: ScriptedModel, test_root: Path) -> Installed:
-    return install(codex_binary, model, test_root)
 
 
 def test_session_that_cannot_ask_its_person_reviews_in_three_calls(

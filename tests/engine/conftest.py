@@ -71,17 +71,6 @@ class Desk:
         return caught.value
 
 
-@pytest.fixture(scope="session")
-def codex_binary() -> Path:
-    """The real Codex; a missing one is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
-
-
 @pytest.fixture(scope="module")
 def desk(codex_binary: Path) -> Iterator[Desk]:
     """One desk for all tests of a module that change nothing on it."""

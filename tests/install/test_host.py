@@ -26,6 +26,7 @@ from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Call, Say
 from baton.simulate.service import KEY, ScriptedService
 from consult.adapters.conftest import agent_at, real
+from real_codex import real_codex
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -91,7 +92,7 @@ def test_claude_code_as_the_host_calls_a_tool_in_the_folder_it_works_in(test_roo
     )
     with ScriptedModel() as model:
         write_simulated_home(Path(os.environ["CODEX_HOME"]), model.port)
-        (told,) = _session_of_claude(test_root, project, {"BATON_CODEX_BIN": str(_codex())}, call)
+        (told,) = _session_of_claude(test_root, project, {"BATON_CODEX_BIN": str(real_codex())}, call)
     result = json.loads(told)
     assert result["workspace"] == str(project)
     assert result["tasks"][0]["writable"] == ["src/"]
@@ -155,16 +156,6 @@ def _run(argv: list[str], env: dict[str, str], cwd: Path, text: str = "") -> str
     done = subprocess.run(argv, env=env, cwd=cwd, input=text, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def _codex() -> Path:
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    path: Any = bundled_codex_path()
-    return Path(path)
 
 
 def _own_python(root: Path) -> Path:

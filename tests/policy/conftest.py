@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,19 +48,6 @@ def catalogue() -> list[ModelEntry]:
         ModelEntry(slug="gpt-5.6-sol", efforts=("medium", "ultra")),
         ModelEntry(slug="gpt-5.5", efforts=("low", "medium", "high", "xhigh")),
     ]
-
-
-@pytest.fixture
-def codex_binary() -> Path:
-    """The Codex program under test; its absence is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    package = importlib.import_module("codex_cli_bin")
-    assert package.__file__ is not None
-    binary = Path(package.__file__).parent / "bin" / "codex"
-    assert binary.is_file(), f"no Codex at {binary}"
-    return binary
 
 
 def _write(file: Path, text: str) -> Path:

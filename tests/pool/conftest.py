@@ -20,17 +20,6 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def codex_binary() -> Path:
-    """The real Codex; a missing one is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
-
-
 @pytest.fixture(scope="module")
 def sim(codex_binary: Path) -> Iterator[Sim]:
     """One machine for the tests of a module; each has its own pool and its own prompts."""

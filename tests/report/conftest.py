@@ -34,17 +34,12 @@ class Recorded:
 
 
 @pytest.fixture(scope="session")
-def recorded() -> Iterator[Recorded]:
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named is None:
-        from codex_cli_bin import bundled_codex_path
-
-        named = str(bundled_codex_path())
+def recorded(codex_binary: Path) -> Iterator[Recorded]:
     parent = _CACHE / "baton" / "tests"
     parent.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(dir=parent, prefix="r-"))
     try:
-        with Sim(root, Path(named)) as sim:
+        with Sim(root, codex_binary) as sim:
             yield Recorded(sim, story_run(sim), hostile_run(sim))
     finally:
         for folder, _, _ in os.walk(root):

@@ -15,17 +15,6 @@ from baton.simulate.model_server import ScriptedModel
 from simulate.driver import Exec
 
 
-@pytest.fixture(scope="session")
-def codex_binary() -> Path:
-    """The real Codex; a missing one is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
-
-
 @pytest.fixture
 def codex_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A throw-away Codex home."""

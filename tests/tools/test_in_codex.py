@@ -28,17 +28,6 @@ TOOLS = sorted(spec.name for spec in tool_specs())
 
 
 @pytest.fixture
-def codex_binary() -> Path:
-    """The binary under test: `BATON_TEST_CODEX`, else the one from the `codex` extra."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named is not None:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
-
-
-@pytest.fixture
 def model() -> Iterator[ScriptedModel]:
     with ScriptedModel() as running:
         yield running

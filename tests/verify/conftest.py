@@ -18,14 +18,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def real_codex() -> CodexBinary:
-    """The real Codex; a missing one is a failure, never a skip."""
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named is None:
-        from codex_cli_bin import bundled_codex_path
-
-        named = str(bundled_codex_path())
-    return find_codex({**os.environ, "BATON_CODEX_BIN": named})
+def real_codex(codex_binary: Path) -> CodexBinary:
+    return find_codex({**os.environ, "BATON_CODEX_BIN": str(codex_binary)})
 
 
 @pytest.fixture

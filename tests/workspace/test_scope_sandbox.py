@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -29,13 +28,8 @@ TREE = [
 
 
 @pytest.fixture(scope="module")
-def codex() -> Path:
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named:
-        return Path(named)
-    from codex_cli_bin import bundled_codex_path
-
-    return Path(bundled_codex_path())
+def codex(codex_binary: Path) -> Path:
+    return codex_binary
 
 
 @pytest.fixture

@@ -19,11 +19,9 @@ WORKERS = 8
 
 @pytest.mark.codex
 def test_commands_of_several_workers_do_not_take_mount_points_from_each_other(
-    person: Person, open_repository: OpenRepository, test_root: Path
+    person: Person, open_repository: OpenRepository, codex_binary: Path, test_root: Path
 ) -> None:
-    from codex_cli_bin import bundled_codex_path
-
-    codex = os.environ.get("BATON_TEST_CODEX") or str(bundled_codex_path())
+    codex = str(codex_binary)
     shell = open_repository(person).path.parent
     entries = [
         {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -42,12 +41,7 @@ class Room:
 
 
 @pytest.fixture
-def room(desk: Desk, test_root: Path) -> Iterator[Room]:
-    named = os.environ.get("BATON_TEST_CODEX")
-    if named is None:
-        from codex_cli_bin import bundled_codex_path
-
-        named = str(bundled_codex_path())
+def room(desk: Desk, codex_binary: Path, test_root: Path) -> Iterator[Room]:
     repository = test_root / "work"
     repository.mkdir()
     (repository / "notes.txt").write_text("IN-THE-REPOSITORY\n")
@@ -56,7 +50,7 @@ def room(desk: Desk, test_root: Path) -> Iterator[Room]:
     (test_root / "outside.txt").write_text("OUTSIDE\n")
     with ScriptedModel() as model:
         write_simulated_home(Path(desk.house.env["CODEX_HOME"]), model.port)
-        yield Room(desk.with_env(BATON_CODEX_BIN=named, DATABASE_URL="SECRET"), model, repository)
+        yield Room(desk.with_env(BATON_CODEX_BIN=str(codex_binary), DATABASE_URL="SECRET"), model, repository)
 
 
 def test_it_reads_the_repository_and_neither_writes_nor_looks_outside(room: Room) -> None:
