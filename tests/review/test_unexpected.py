@@ -12,7 +12,7 @@ import pytest
 
 from baton.contract.errors import NotAllowed
 from baton.contract.review import ReviewState
-from baton.review import service
+from baton.review import confirm, service
 from baton.review.confirm import Says
 from review.conftest import FINDING, Desk, git
 
@@ -40,6 +40,7 @@ def kept_anywhere(desk: Desk, text: str) -> list[str]:
         ({"repository": "~nobody-of-that-name/x"}, "not an absolute path"),
         ({"paths": [""]}, "must not be empty"),
         ({"repository": " "}, "must not be empty"),
+        ({"reviewers": ["nobody"]}, "reviewers: no agent 'nobody'"),
         ({"diffRef": "x" * 5_000}, "longer than"),
         ({"paths": ["x" * 5_000]}, "longer than"),
     ],
@@ -74,6 +75,16 @@ def test_work_tree_that_is_elsewhere_is_refused(desk: Desk, test_root: Path) -> 
     (test_root / "elsewhere").mkdir()
     git(desk.folder, "config", "core.worktree", str(test_root / "elsewhere"))
     assert "not in the work tree" in desk.refuses_plan().message
+
+
+def test_plan_says_when_a_run_would_be_refused_for_its_cost(desk: Desk) -> None:
+    desk.add_policy("[consult.spend]\nmax_turns_per_day = 1\n")
+    assert "notes" not in desk.plan()
+    desk.reviewed()
+    plan = desk.plan()
+    (note,) = plan["notes"]
+    assert note.startswith("as things are, a run is refused: ")
+    assert note.endswith(desk.refuses("run", plan["reviewId"], confirm=plan["confirm"]).message)
 
 
 # -- names of files --------------------------------------------------------------------------------
@@ -119,7 +130,7 @@ def test_name_of_a_file_makes_no_line_of_its_own_in_the_question_to_the_person(d
 
 def test_person_is_told_the_commits(desk: Desk) -> None:
     plan = desk.plan()
-    question = service.question_to_person(desk.house.ledger.review(plan["reviewId"]))
+    question = confirm.question_to_person(desk.house.ledger.review(plan["reviewId"]))
     scope = plan["scope"]
     assert f"Diff: main..work, from {scope['from']} to {scope['to']}" in question.splitlines()
 

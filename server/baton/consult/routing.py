@@ -39,6 +39,8 @@ class Wanted:
     source_mode: SourceMode = SourceMode.AUTO
     margin: int = 0
     most: int = 5
+    argument: str = "targets"
+    """What the caller knows `targets` as."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ def choose(candidates: Mapping[str, Candidate], host: Host, wanted: Wanted) -> l
     for name in wanted.targets:
         if name not in candidates:
             known = did_you_mean(name, sorted(candidates))
-            raise InvalidInput(f"targets: no agent {name!r}; {known}")
+            raise InvalidInput(f"{wanted.argument}: no agent {name!r}; {known}")
     if len(set(wanted.targets)) != len(wanted.targets):
-        raise InvalidInput("targets: names an agent twice")
+        raise InvalidInput(f"{wanted.argument}: names an agent twice")
     number = _number(wanted)
     refused = {
         name: reason

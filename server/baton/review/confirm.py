@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
+
+from baton.contract.visible import one_line
+from baton.ledger.review_records import ReviewRecord
+from baton.review.stored import StoredPlan
 
 
 class Says(Enum):
@@ -26,6 +30,31 @@ Person = Callable[[str], Awaitable[Says]]
 async def nobody(_: str) -> Says:
     """Where there is no way to a person."""
     return Says.NOBODY
+
+
+def question_to_person(review: ReviewRecord) -> str:
+    """What the person is asked before anything is sent."""
+    plan = StoredPlan.of(review)
+    size = sum(piece.bytes for piece in plan.manifest)
+    who = ", ".join(one.agent for one in plan.reviewers)
+    pinned = plan.wanted.pinned
+    lines = [
+        f"Send {size} bytes of material to {who} for review?",
+        f"Goal: {review.goal[:200]}",
+        "Material: " + _some([piece.label for piece in plan.manifest]),
+    ]
+    if pinned is not None:
+        ends = pinned.shown()
+        lines.append(f"Diff: {ends['diffRef'][:200]}, from {ends['from']} to {ends['to']}")
+    if plan.secrets:
+        lines.append("It holds what looks like credentials: " + _some(plan.secrets))
+    # Names of files are foreign text: none makes a line of its own here.
+    return "\n".join(one_line(line) for line in lines)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:200] for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def approval_of(shown: Mapping[str, Any]) -> str:

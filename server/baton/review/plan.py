@@ -4,56 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import pathspec
-
-from baton.consult import spend
 from baton.consult.agents import AdapterOf, Look, agent_of, host_of
 from baton.consult.context_material import Piece
 from baton.consult.identity import Host
-from baton.consult.outgoing import Sighting, Sightings, is_code, look_through, prose, refuse_secrets
-from baton.consult.plan import Seat, candidates_of, find_seats, rules_for, seat_names, workspace_of
+from baton.consult.outgoing import Sightings, is_code, look_through, prose, refuse_secrets
+from baton.consult.plan import Seat, candidates_of, find_seats, seat_names
 from baton.consult.routing import Candidate, Chosen, Wanted, choose, rank, why_not
-from baton.contract.errors import InvalidInput, NoAgent, NotAllowed
+from baton.contract.errors import InvalidInput, NoAgent
 from baton.contract.nearest import did_you_mean
 from baton.contract.review import Finding, GivenFinding, ReviewCall, ReviewMode
-from baton.contract.session import Session
 from baton.engine.blocking import blocking
-from baton.engine.house import House
-from baton.engine.machine import bounds_of
 from baton.ledger.ids import new_review_id
 from baton.ledger.review_records import ReviewFindingRecord, ReviewRecord
 from baton.policy.consult_rules import ConsultRules
-from baton.policy.load import load_policy
-from baton.policy.review_rules import ReviewRules
 from baton.review.asking import Ask, Reviewer
 from baton.review.confirm import approval_of, bound, new_token
-from baton.review.material import Bounds, Gathered, Source, ask_for, gather_material
+from baton.review.material import Gathered, Source, ask_for, gather_material
 from baton.review.places import locate_finding
+from baton.review.plan_shown import plan_shown
 from baton.review.question import earlier_findings, question
+from baton.review.setting import Setting
 from baton.review.stored import StoredPlan, StoredReviewer
 
 EARLIER = "earlier findings"
 """The piece of a recheck that holds what was found before."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Who reviews for whom, under which rules."""
-
-    house: House
-    session: Session
-    workspace: Path | None
-    consult: ConsultRules
-    rules: ReviewRules
-
-    @property
-    def bounds(self) -> Bounds:
-        return Bounds(
-            self.house, self.rules, self.workspace, bounds_of(self.session, self.house.env).may_read
-        )
 
 
 @dataclass(frozen=True)
@@ -65,23 +41,6 @@ class Planned:
     carried: list[ReviewFindingRecord]
     shown: dict[str, Any]
     token: str
-
-
-def setting_for(house: House, workspace: str | None, session: Session) -> Setting:
-    """The rules in force. Raises `NotAllowed` while reviews are switched off."""
-    folder = workspace_of(workspace, session)
-    rules = load_policy(house.codex_home, folder).review
-    if not rules.enabled:
-        raise NotAllowed(
-            "reviews by other agents are switched off; the person switches them on with [review] enabled ="
-            f" true in {house.codex_home / 'baton' / 'policy.toml'}"
-        )
-    consult = rules_for(house, folder)
-    if not consult.store_full_content:
-        raise NotAllowed(
-            "a review is its findings, and consult.store_full_content = false keeps no text; set it to true"
-        )
-    return Setting(house, session, folder, consult, rules)
 
 
 async def make_review_plan(
@@ -119,7 +78,7 @@ async def make_review_plan(
     masked += what
     if setting.rules.secrets == "refuse":
         refuse_secrets(outgoing.seen.secrets, "review.secrets = refuse")
-    shown = _shown(setting, mode, goal, gathered, reviewers, ask, outgoing.seen, masked)
+    shown = plan_shown(setting, mode, goal, gathered, reviewers, ask, outgoing.seen, masked)
     token = new_token()
     approval = approval_of(approved(goal, mode, gathered, reviewers, ask, setting.consult))
     stored = StoredPlan(
@@ -236,7 +195,7 @@ async def choose_reviewers(
         limit = "a standard review has one; use mode deep" if most == 1 else "review.max_reviewers"
         raise InvalidInput(f"reviewers: {len(named)} are named, {most} can be asked ({limit})")
     listed = rules.reviewers if mode is ReviewMode.STANDARD else rules.deep_reviewers
-    wanted = Wanted("review", named, margin=consult.score_margin, most=max(most, 1))
+    wanted = Wanted("review", named, margin=consult.score_margin, most=max(most, 1), argument="reviewers")
 
     def pick(candidates: Mapping[str, Candidate]) -> list[Seat]:
         if named:
@@ -339,65 +298,3 @@ def _check_new(source: Source, parent: ReviewRecord) -> None:
             f"diffRef {source.pinned.ref!r}: names the same commits as review {parent.review_id} did;"
             " commit the fixes first, or name their diff"
         )
-
-
-def _shown(
-    setting: Setting,
-    mode: ReviewMode,
-    goal: str,
-    gathered: Gathered,
-    reviewers: Sequence[Reviewer],
-    ask: Ask,
-    seen: Sightings,
-    masked: Sequence[str],
-) -> dict[str, Any]:
-    asked, costs = [], list[float | None]()
-    for reviewer in reviewers:
-        turn = ask.first(reviewer, setting.consult, None).record
-        earlier = setting.house.ledger.answered_consult_turns(turn.agent, turn.asked_model, spend.BASIS_TURNS)
-        guess = spend.estimate(earlier, turn.prompt_bytes)
-        costs.append(guess.cost)
-        asked.append(
-            {
-                "reviewer": reviewer.seat,
-                "model": turn.asked_model,
-                "why": reviewer.why,
-                "promptBytes": turn.prompt_bytes,
-                "seconds": guess.seconds,
-                "costUsd": guess.cost,
-            }
-        )
-    known = [cost for cost in costs if cost is not None]
-    shown: dict[str, Any] = {
-        "goal": goal if len(goal) <= 200 else goal[:199] + "…",
-        "material": [{"label": prose(piece.label)[0], "bytes": piece.bytes} for piece in gathered.manifest],
-        "reviewers": asked,
-        "requests": len(reviewers),
-        "web": False,
-        "estimatedCostUsd": sum(known) if len(known) == len(costs) else None,
-        "secrets": _places(seen.secrets),
-        "suspects": _places(seen.suspects),
-    }
-    more: dict[str, Any] = {
-        "scope": gathered.source.pinned.shown() if gathered.source.pinned else None,
-        "files": [prose(path)[0] for path in sorted(gathered.places)[:20]],
-        "masked": list(masked),
-        "notes": gathered.notes,
-        "escalate": _escalation(setting.rules, mode, gathered),
-    }
-    return shown | {name: value for name, value in more.items() if value}
-
-
-def _places(sightings: Sequence[Sighting]) -> list[str]:
-    shown = [sighting.place for sighting in sightings[:10]]
-    return shown + ([f"and {len(sightings) - 10} more"] if len(sightings) > 10 else [])
-
-
-def _escalation(rules: ReviewRules, mode: ReviewMode, gathered: Gathered) -> dict[str, Any] | None:
-    if mode is ReviewMode.DEEP or not rules.escalate:
-        return None
-    spec = pathspec.GitIgnoreSpec.from_lines(rules.escalate)
-    touched = sorted(path for path in gathered.places if spec.match_file(path))
-    return (
-        {"paths": [prose(path)[0] for path in touched[:20]], "suggestion": "mode deep"} if touched else None
-    )

@@ -16,7 +16,6 @@ from baton.consult.service import ConsultService
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, NotFound, WrongState
 from baton.contract.review import Disposition, ReviewAction, ReviewCall, ReviewPart, ReviewState
 from baton.contract.session import Session
-from baton.contract.visible import one_line
 from baton.contract.wording import many
 from baton.engine.blocking import blocking
 from baton.engine.paging import entries_window, text_window
@@ -25,18 +24,17 @@ from baton.ledger.ids import new_consultation_id
 from baton.ledger.review_records import DispositionRecord, ReviewRecord
 from baton.ledger.reviews import serious_open
 from baton.review.asking import once_more
-from baton.review.confirm import Person, Says, approval_of, fits, nobody
+from baton.review.confirm import Person, Says, approval_of, fits, nobody, question_to_person
 from baton.review.material import gather_again
 from baton.review.plan import (
-    Setting,
     approved,
     compose,
     host_finding,
     make_review_plan,
     masked_findings,
-    setting_for,
 )
 from baton.review.present import finding_shown, planned, present
+from baton.review.setting import Setting, setting_for
 from baton.review.settle import RECHECK, ask_more, seat_of, settle
 from baton.review.stored import StoredPlan
 
@@ -365,31 +363,6 @@ class ReviewService:
         if not texts:
             raise NotFound(f"review {review.review_id} has no answer{f' of {seat}' if seat else ''}")
         return "\n".join(texts)
-
-
-def question_to_person(review: ReviewRecord) -> str:
-    """What the person is asked before anything is sent."""
-    plan = StoredPlan.of(review)
-    size = sum(piece.bytes for piece in plan.manifest)
-    who = ", ".join(one.agent for one in plan.reviewers)
-    pinned = plan.wanted.pinned
-    lines = [
-        f"Send {size} bytes of material to {who} for review?",
-        f"Goal: {review.goal[:200]}",
-        "Material: " + _some([piece.label for piece in plan.manifest]),
-    ]
-    if pinned is not None:
-        ends = pinned.shown()
-        lines.append(f"Diff: {ends['diffRef'][:200]}, from {ends['from']} to {ends['to']}")
-    if plan.secrets:
-        lines.append("It holds what looks like credentials: " + _some(plan.secrets))
-    # Names of files are foreign text: none makes a line of its own here.
-    return "\n".join(one_line(line) for line in lines)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:200] for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _decisions(
