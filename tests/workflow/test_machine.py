@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -147,6 +148,32 @@ def test_synthesis_always_leads_somewhere_and_to_the_end_only_when_done(
         assert round < 2
     if event is Event.UNREAD:
         assert again
+
+
+GOOD = LoopFacts(True, True, True, open_serious=0, missing_serious=0, finalised=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "round", "again", "event"),
+    [
+        ({}, 2, False, Event.CLEAN),
+        ({"tests_current": False}, 2, True, Event.MOVED),
+        ({"tests_current": False, "open_serious": 1, "tests_passed": False}, 0, True, Event.MOVED),
+        ({"open_serious": 1}, 1, True, Event.OPEN),
+        ({"missing_serious": 1}, 1, True, Event.OPEN),
+        ({"tests_passed": False}, 1, True, Event.OPEN),
+        ({"open_serious": 1}, 2, True, Event.AT_CAP),
+        ({"tests_passed": False, "every_answer_read": False}, 2, True, Event.AT_CAP),
+        ({"every_answer_read": False}, 2, True, Event.UNREAD),
+        ({"every_answer_read": False}, 0, False, Event.AT_CAP),
+    ],
+)
+def test_synthesis_leads_where_the_records_say(
+    changed: dict[str, bool], round: int, again: bool, event: Event
+) -> None:
+    facts = replace(GOOD, **changed)  # type: ignore[arg-type]
+    said = after_synthesis(facts, State.SYNTHESISE, round=round, max_rounds=2, may_ask_again=again)
+    assert said is event
 
 
 @pytest.mark.parametrize(

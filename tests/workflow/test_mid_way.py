@@ -99,6 +99,26 @@ def test_whoever_really_did_a_step_does_not_review_it(desk: Desk) -> None:
     assert "codex is not asked" in refused.message and "gpt-5.6-sol" in refused.message
 
 
+def test_a_replan_keeps_the_rule_that_it_was_started_under(desk: Desk) -> None:
+    desk.start(bindings={"implement": "patch:codex", "review": "ask:opencode"})
+    loose = "[workflow]\ndifferent_from_implementer = false\n"
+    desk.policy.write_text(POLICY.replace("[workflow]\n", loose))
+    assert "who does implement" in desk.refuses("replan", bindings={"review": "ask:codex"}).message
+
+
+def test_a_replan_shows_ceilings_that_it_would_move(desk: Desk) -> None:
+    desk.start(bindings={"review": "ask:opencode"})
+    desk.add_policy("[workflow.spend]\nmax_turns_per_workflow = 7\n")
+    shown = desk.call("replan", bindings={"brief": "ask:codex"})
+    assert shown["would"]["ceilings"] == {"costUsd": 0, "turns": 7}
+    assert "ceilings" not in desk.call("replan", moreRounds=1)["would"]
+    # A token stands for one replan, once.
+    told = desk.call("replan", bindings={"brief": "ask:codex"})
+    desk.call("replan", bindings={"brief": "ask:codex"}, confirm=told["confirm"])
+    again = desk.refuses("replan", bindings={"brief": "ask:codex"}, confirm=told["confirm"])
+    assert "not the token" in again.message
+
+
 def test_a_fix_is_told_of_tests_that_fail_although_they_were_reviewed(desk: Desk) -> None:
     desk.policy.write_text(POLICY.replace("[workflow]\n", "[workflow]\nadvance_on_failed_test = true\n"))
     desk.script.says("opencode", {"findings": [FINDING]})

@@ -279,9 +279,13 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
         click.echo(one_line(f"  {name}: {who}"))
     for finding in told.get("findings", ()):
         click.echo(one_line(f"  {finding['id']} {finding['severity']}: {finding['title']}"))
-    for name in ("note", "next"):
-        if told.get(name):
-            click.echo(one_line(f"{name}: {told[name]}"))
+    following = told.get("next")
+    if "confirm" in told:
+        # The tool's words speak of a token, which nobody types here.
+        following = f"`baton workflow next {told['workflowId']}` shows the {told['state']} step and asks"
+    for name, text in (("note", told.get("note")), ("next", following)):
+        if text:
+            click.echo(one_line(f"{name}: {text}"))
 
 
 def _disposition(text: str) -> dict[str, str]:

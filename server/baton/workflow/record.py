@@ -25,7 +25,7 @@ from baton.workflow.landing import applied_by_host, made_by_host
 from baton.workflow.machine import Event
 from baton.workflow.outcome import Outcome, add_finished
 from baton.workflow.synthesis import finalise
-from baton.workflow.terms import Bound, Party
+from baton.workflow.terms import HOST, Bound, Party
 from baton.workflow.tests_run import report_outcome
 
 MOST_OUTPUT = 64 * 1024
@@ -68,7 +68,7 @@ def _done_by(doors: Doors, bound: Bound) -> Bound:
     rules = load_policy(doors.house.codex_home, None).consult
     host = host_of(doors.house.env, rules, doors.session)
     known = {party.identity for party in bound.parties}
-    here = [Party(name="host", runtime=host.runtime, model=model) for model in host.models]
+    here = [Party(name=HOST, runtime=host.runtime, model=model) for model in host.models]
     more = [party for party in here if party.identity not in known]
     return bound.model_copy(update={"parties": [*bound.parties, *more]})
 

@@ -84,7 +84,9 @@ async def _terms(doors: Doors, job: Job, call: WorkflowCall) -> Terms:
     kept: dict[Any, Bound] = {
         step: one for step, one in job.terms.bindings.items() if step not in call.bindings
     }
-    resolver = Resolver(doors.consulting, doors.engine, policy, doors.session, job.workflow.workspace)
+    resolver = Resolver(
+        doors.consulting, doors.engine, policy, doors.session, job.workflow.workspace, job.terms
+    )
     made = await resolver.resolve(call.bindings, job.terms.allowed_files, kept)
     spend = policy.workflow.spend
     return job.terms.model_copy(

@@ -28,6 +28,9 @@ from baton.policy.references import unknown_names
 PLANNERS = (Step.PLAN,)
 MAKERS = (Step.IMPLEMENT, Step.FIX)
 
+HOST = "host"
+"""Names the session itself among those who do steps."""
+
 
 class Party(Wire):
     """Somebody who does a step: an agent of the policy, a worker, or the session itself."""
@@ -131,8 +134,15 @@ class Resolver:
     """Finds out who would do each step, asking no model."""
 
     def __init__(
-        self, consulting: ConsultService, engine: Service, policy: Policy, session: Session, workspace: str
+        self,
+        consulting: ConsultService,
+        engine: Service,
+        policy: Policy,
+        session: Session,
+        workspace: str,
+        kept: Terms | None = None,
     ) -> None:
+        self._kept = kept
         self._consulting = consulting
         self._engine = engine
         self._policy = policy
@@ -151,7 +161,7 @@ class Resolver:
             match binding.executor:
                 case Executor.HOST:
                     parties = [
-                        Party(name="host", runtime=self.host.runtime, model=model)
+                        Party(name=HOST, runtime=self.host.runtime, model=model)
                         for model in self.host.models or (None,)
                     ]
                     bound[step] = Bound(executor=Executor.HOST, parties=parties)
@@ -166,9 +176,13 @@ class Resolver:
         return bound
 
     def barred(self, bound: Mapping[Step, Bound]) -> list[tuple[Step, Party]]:
-        """Whom a reviewer must be told apart from, under the policy in force."""
-        rules = self._policy.workflow
-        return barred_by(bound, rules.different_from_implementer, rules.different_from_planner)
+        """Whom a reviewer must be told apart from, under the policy in force and the terms that are kept."""
+        rules, kept = self._policy.workflow, self._kept
+        return barred_by(
+            bound,
+            rules.different_from_implementer or (kept is not None and kept.different_from_implementer),
+            rules.different_from_planner or (kept is not None and kept.different_from_planner),
+        )
 
     def check_different(self, bound: Mapping[Step, Bound]) -> None:
         """Raises `NoAgent` when a reviewer may be who it must differ from."""
@@ -260,6 +274,8 @@ def not_different(reviewer: Party, barred: Iterable[tuple[Step, Party]]) -> str 
         other = Host(party.runtime, (party.model,) if party.model else ())
         if not_somebody_else(reviewer.identity, other) is not None:
             model = party.model or "a model that is not known"
+            if party.name == HOST and party.model is None:
+                model += "; name it in consult.host_model"
             return (
                 f"it cannot be told apart from {party.name} ({party.runtime}, {model}), who does {step.value}"
             )
