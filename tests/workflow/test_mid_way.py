@@ -10,8 +10,11 @@ import pytest
 
 from baton.consult.retention import forget_old
 from baton.contract.review import ReviewAction, ReviewCall
+from baton.contract.states import RunState
 from baton.contract.workflow import StepState, WorkflowState
+from baton.engine.retention import Sized, decide
 from baton.ledger.consultations import DAY
+from baton.ledger.records import RunRecord
 from baton.review.service import ReviewService
 from baton.workflow.doors import ground_of
 from baton.workspace.collect import collect
@@ -84,6 +87,18 @@ def test_what_a_workflow_refers_to_is_kept_as_long_as_it(desk: Desk) -> None:
     desk.call("next", confirm=told["confirm"])
     again = desk.script.prompts("opencode")[-1]
     assert "MORE = 1" in again and "return a - b" not in again
+
+
+def test_a_run_of_a_workflow_that_has_not_ended_is_not_collected(desk: Desk) -> None:
+    desk.start(bindings={"review": "ask:opencode"})
+    desk.house.ledger.change_workflow_step(desk.id, 1, run_id="rold")
+    run = RunRecord(run_id="rold", workspace="/w", repo_key="k", state=RunState.DONE, ended_at=1.0)
+    needed = desk.house.ledger.runs_of_workflows()
+    (kept,) = decide([Sized(run, 10)], 1e9, 1.0, 1, needed)
+    assert not kept.removed and "a workflow that has not ended needs it" in kept.why
+    desk.call("cancel")
+    (gone,) = decide([Sized(run, 10)], 1e9, 1.0, 1, desk.house.ledger.runs_of_workflows())
+    assert gone.removed
 
 
 def test_whoever_really_did_a_step_does_not_review_it(desk: Desk) -> None:
