@@ -121,12 +121,17 @@ def test_the_same_in_a_terminal(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> 
     assert "passed (said by host)" in told.output, told.output
     listed = json.loads(baton("list", "--json").output)
     assert [one["state"] for one in listed] == ["review"]
+    assert json.loads(baton("list", "--json", "--limit", str(10**30)).output) == listed
+    assert f"`baton workflow next {name}` shows the review step and asks" in told.output
     shown = json.loads(baton("show", name, "--json").output)
     assert shown["goal"] == "Right sums."
     exported = json.loads(baton("export", name).output)
     assert exported["steps"][-1]["step"] == "review" and "token" not in exported["steps"][-1]
     changed = baton("replan", name, "--to", "plan", stdin="n\n")
     assert changed.exit_code == 1 and desk.house.ledger.workflow(name).state.value == "review"
+    desk.add_policy("[workflow.spend]\nmax_turns_per_workflow = 7\n")
+    moved = baton("replan", name, "--bind", "brief=host", stdin="n\n")
+    assert "ceilings: 0.0 US dollars, 7 turns" in moved.output, moved.output
     changed = baton("replan", name, "--to", "plan", "--yes")
     assert changed.exit_code == 0 and desk.house.ledger.workflow(name).state.value == "plan"
     assert "cancelled" in baton("cancel", name).output

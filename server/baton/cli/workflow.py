@@ -149,6 +149,10 @@ def replan(
         for name, change in shown["would"]["bindings"].items():
             click.echo(one_line(f"{name}: {change}"), err=as_json)
         click.echo(f"then: {shown['would']['state']}, round {shown['would']['rounds']}", err=as_json)
+        ceilings = shown["would"].get("ceilings")
+        if ceilings is not None:
+            told = f"{ceilings['costUsd']} US dollars, {ceilings['turns']} turns; 0 is none"
+            click.echo(f"ceilings: {told}", err=as_json)
         if not yes:
             click.confirm("change it?", abort=True, err=True)
         _print(_do(house, "replan", workflow_id, confirm=shown["confirm"], **given), as_json)

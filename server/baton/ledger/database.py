@@ -31,6 +31,8 @@ POLL_SECONDS = 0.025
 WAL_BYTES = 16 * 2**20
 """A log beyond this is checkpointed by whoever commits next."""
 
+_LARGEST = 2**63 - 1
+
 COMMITS_BETWEEN_LOOKS = 64
 
 
@@ -86,9 +88,10 @@ class Database:
     def read(self, sql: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         """All rows of one query over committed data; inside `transaction`, over what it did so far too.
 
-        Texts among the values may hold anything: what no text in the database can be finds nothing.
+        Texts among the values may hold anything: what no text in the database can be finds nothing. Whole
+        numbers may be of any size: beyond what the database can hold they count as the largest that it can.
         """
-        values = [storable_text(value) if isinstance(value, str) else value for value in values]
+        values = [_comparable(value) for value in values]
         if self._depth and self._writing_thread == threading.get_ident():
             with said_in_one_line(self._path):
                 return self._writer.execute(sql, values).fetchall()
@@ -200,3 +203,11 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def _comparable(value: object) -> object:
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, int):
+        return max(-_LARGEST - 1, min(value, _LARGEST))
+    return value
