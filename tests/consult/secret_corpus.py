@@ -339,7 +339,8 @@ def _written(make: Maker) -> tuple[list[TrueCase], list[FalseCase]]:
         before, secret, after = re.split("[⟦⟧]", case["text"])
         secret = make.filled(secret) if "«" in secret else make.like(secret)
         text = f"{make.filled(before)}{secret}{make.filled(after)}"
-        trues.append(TrueCase(f"{case['name']} (written)", text, secret))
+        trues.append(TrueCase(f"{case['name']} (written)", text, secret, case.get("known", False)))
     return trues, [
-        FalseCase(f"{case['name']} (written)", make.filled(case["text"])) for case in cases["false"]
+        FalseCase(f"{case['name']} (written)", make.filled(case["text"]), case.get("known", False))
+        for case in cases["false"]
     ]

@@ -40,6 +40,8 @@ class TrueCase:
     text: str
     secret: str
     """What must not leave."""
+    known_miss: bool = False
+    """It does leave, and the documentation says so."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class FalseCase:
 
     name: str
     text: str
+    known_mistake: bool = False
+    """It is taken for one."""
 
 
 class Maker:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +15,17 @@ from baton.consult.secrets import mask, scan
 from consult.secret_corpus import false_cases, true_cases
 from consult.secret_maker import HEX, WORD, FalseCase, Maker, TrueCase, pem
 
+KNOWN = pytest.mark.xfail(strict=True, reason="told wrongly so far; it counts in the figures")
 
-@pytest.mark.parametrize("case", true_cases(), ids=lambda case: case.name)
+
+def each(cases: Sequence[TrueCase | FalseCase]) -> list[ParameterSet]:
+    """Every case as a test of its own."""
+    known = [case.known_miss if isinstance(case, TrueCase) else case.known_mistake for case in cases]
+    given = zip(cases, known, strict=True)
+    return [pytest.param(case, id=case.name, marks=[KNOWN] if wrong else []) for case, wrong in given]
+
+
+@pytest.mark.parametrize("case", each(true_cases()))
 def test_credential_is_found_where_it_stands_and_masked(case: TrueCase) -> None:
     hits = scan(case.text).hits
     place = case.text.index(case.secret)
@@ -22,7 +33,7 @@ def test_credential_is_found_where_it_stands_and_masked(case: TrueCase) -> None:
     assert case.secret not in mask(case.text).text
 
 
-@pytest.mark.parametrize("case", false_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", each(false_cases()))
 def test_text_without_a_credential_is_left_as_it_is(case: FalseCase) -> None:
     assert scan(case.text).hits == ()
     assert mask(case.text).text == case.text
