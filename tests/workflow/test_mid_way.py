@@ -16,11 +16,11 @@ from baton.engine.retention import Sized, decide
 from baton.ledger.consultations import DAY
 from baton.ledger.records import RunRecord
 from baton.review.service import ReviewService
-from baton.workflow.doors import ground_of
+from baton.workflow.doors import ground_of, workflow_lock
 from baton.workspace.collect import collect
 from consult.waiting import until
 from workflow.conftest import POLICY, Desk
-from workflow.driven import BINDINGS, RIGHT, git, said
+from workflow.driven import BINDINGS, RIGHT, WRONG, git, said
 from workflow.test_going_on import at_review
 
 FINDING = {
@@ -261,3 +261,35 @@ def test_it_can_be_seen_and_cancelled_when_its_folder_is_gone(desk: Desk, test_r
     assert desk.call("status")["state"] == "apply"
     assert "work" in desk.refuses("next").message
     assert desk.call("cancel")["state"] == "cancelled"
+
+
+def test_of_two_sessions_one_moves_it_and_the_other_looks_and_cancels(desk: Desk) -> None:
+    told = desk.start()
+    lock = workflow_lock(desk.house, desk.id)
+    lock.acquire(timeout=1.0)
+    try:
+        assert "moved by another call" in desk.refuses("next", confirm=told["confirm"]).message
+        assert desk.call("status")["state"] == "plan"
+        assert desk.call("cancel")["state"] == "cancelled"
+    finally:
+        lock.release()
+    assert desk.call("next", confirm=told["confirm"])["state"] == "cancelled"
+    assert desk.script.prompts("codex") == []
+
+
+def test_another_branch_is_another_state_of_the_files(desk: Desk) -> None:
+    git(desk.folder, "branch", "before")
+    told = at_review(desk)
+    git(desk.folder, "commit", "-qam", "right")
+    git(desk.folder, "checkout", "-q", "before")
+    assert "changed since the review was shown" in desk.refuses("next", confirm=told["confirm"]).message
+    assert desk.call("next")["state"] == "test" and desk.script.prompts("opencode") == []
+
+
+def test_a_patch_is_for_the_files_as_they_are_when_it_is_asked_for(desk: Desk) -> None:
+    told = desk.start()
+    desk.call("next", confirm=told["confirm"])
+    (desk.folder / "calc.py").write_text("# old\n")
+    told = desk.call("record", step="brief", text="In calc.py.")
+    (desk.folder / "calc.py").write_text(WRONG)
+    assert desk.call("next", confirm=told["confirm"])["state"] == "apply"

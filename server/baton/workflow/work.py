@@ -42,6 +42,9 @@ async def begin(doors: Doors, job: Job, step: WorkflowStepRecord) -> None:
     """Spend the token and start what was shown. Raises `BatonError`; the token still holds then."""
     who = Bound.model_validate(step.binding)
     check_ceilings(doors.house, job, max(len(who.parties), 1))
+    ground = ground_of(doors.house, job.workflow)
+    if step.step is Step.REVIEW and (await blocking(ground.snapshot)).tree != step.request["tree"]:
+        raise WrongState("the workspace changed since the review was shown; nothing was sent; see it again")
     if step.step is Step.REVIEW or who.executor is Executor.ISOLATED:
         await blocking(_spend, doors, step)
         return
@@ -52,7 +55,12 @@ async def begin(doors: Doors, job: Job, step: WorkflowStepRecord) -> None:
     title = " ".join(f"{step.step.value}: {job.workflow.goal}".split())[:TITLE]
     part = {"kind": KIND, "parent": label_of(step), "title": title}
     plan = replace(plan, consultation=plan.consultation.model_copy(update=part))
-    started = {"consultation_id": plan.consultation.consultation_id}
+    started: dict[str, object] = {"consultation_id": plan.consultation.consultation_id}
+    if who.executor is Executor.PATCH:
+        # The patch is made for the files as they are when it is asked for, which the agent may read.
+        now = await blocking(ground.snapshot)
+        await blocking(ground.keep, f"base-{step.number}", now.commit)
+        started |= {"base": now.commit, "request": {**step.request, "head": now.head}}
     await blocking(doors.consulting.begin, plan, lambda: _spend(doors, step, **started))
 
 
