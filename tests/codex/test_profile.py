@@ -252,3 +252,18 @@ def test_codex_that_lies_in_a_denied_folder_still_runs(ground: Ground) -> None:
     said = moved.shell(build_profile(plan, moved.place, denied=ground.denied), "echo begun; echo n > src/new")
     assert said.startswith("begun"), said
     assert (ground.worktree / "src" / "new").exists()
+
+
+def test_scratch_inside_a_shell_is_writable_without_an_entry_of_its_own(ground: Ground) -> None:
+    shell = ground.worktree.parent
+    assert shell in ground.place.shells
+    scratch = shell / "scratch"
+    scratch.mkdir()
+    place = replace(ground.place, scratch=(scratch,))
+    profile = build_profile(ScopePlan(write_dirs=(ground.worktree / "src",)), place, denied=ground.denied)
+    assert str(scratch) not in profile.writable_roots
+    said = ground.shell(profile, f"echo a > {scratch}/x; echo b > src/y; echo c > z; echo d > {shell}/../w")
+    assert (scratch / "x").exists(), said
+    assert (ground.worktree / "src" / "y").exists(), said
+    assert not (ground.worktree / "z").exists()
+    assert not (shell.parent / "w").exists()

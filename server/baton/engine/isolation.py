@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +48,8 @@ class Place:
         return self.lease.worktree.cwd
 
     def leave(self) -> None:
-        """Give the worktree back, its content being captured, and remove the scratch folder."""
+        """Give the worktree back, its content being captured; the scratch folder goes with it."""
         self.lease.give_back()
-        shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 async def isolate(
@@ -80,7 +78,7 @@ def _isolate(
             plan = limit_reading(plan, ctx.plan.exploring, lease.worktree.cwd)
         make_dirs(plan)
         git = None if _hides(plan) else give_git(ctx.repo, lease.worktree, start, head_of(ctx))
-        scratch = ctx.scratch / f"{task.task_id}-{record.attempt}"
+        scratch = lease.worktree.scratch
         for folder in (scratch / "home", scratch / "tmp"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except BaseException:

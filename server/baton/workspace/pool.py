@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from baton.contract.errors import StateUnavailable
 from baton.ledger.locks import FileLock
 from baton.ledger.state import StateFolder
 from baton.workspace.repository import PrivateRepository
-from baton.workspace.worktree import Worktree
+from baton.workspace.worktree import Worktree, remove_tree
 
 _RESERVED = "baton-reserved"
 
@@ -85,6 +86,9 @@ def reserved_by(worktree: Worktree) -> str | None:
 
 
 def free(worktree: Worktree) -> None:
-    """Say that the worktree's content is captured or worthless."""
+    """Say that the worktree's content is captured or worthless; what was kept beside it goes."""
+    # What cannot be removed now is swept before its next use.
+    with contextlib.suppress(OSError, StateUnavailable):
+        remove_tree(worktree.scratch)
     with contextlib.suppress(FileNotFoundError):
         (worktree.admin / _RESERVED).unlink()

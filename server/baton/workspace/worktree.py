@@ -23,6 +23,9 @@ from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_paths import TreePaths, tree_paths
 
+SCRATCH = "scratch"
+"""Its name in a worktree's slot."""
+
 _LINKS = "baton-links"
 
 
@@ -41,6 +44,11 @@ class Worktree:
     def slot(self) -> Path:
         """The folder that holds this worktree and nothing else of ours: a sandbox can open it by itself."""
         return self.root.parent
+
+    @property
+    def scratch(self) -> Path:
+        """Where whoever uses it may keep what goes with it, beside the checkout; swept by the next reset."""
+        return self.slot / SCRATCH
 
     @property
     def head(self) -> str:
