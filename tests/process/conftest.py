@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from baton.process.forked import guards_forked
 from process.stubborn import Stubborn
 
 
@@ -23,3 +25,13 @@ def env() -> dict[str, str]:
 @pytest.fixture
 def stubborn(test_root: Path) -> Stubborn:
     return Stubborn(test_root / "pids")
+
+
+@pytest.fixture(params=["own", "forked"])
+async def guards(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Guards that are started for each child, then guards that a server forks: they promise the same."""
+    if request.param == "own":
+        yield
+        return
+    async with guards_forked():
+        yield

@@ -1,10 +1,12 @@
 """Kills the guard of a program whose commands have an environment and a session of their own.
 
-Prints whether the command still lives once the child is said to have ended.
+Prints whether the command still lives once the child is said to have ended. With the word `forked` the guard
+is one that a server forked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -16,6 +18,7 @@ import anyio
 from baton.process import guard
 from baton.process.child import open_child, read_lines
 from baton.process.environment import WORKER_MARKER
+from baton.process.forked import guards_forked
 from baton.process.tree import become_subreaper
 
 PROGRAM = f"""
@@ -32,8 +35,11 @@ time.sleep(600)
 async def main() -> None:
     become_subreaper()
     log = Path(tempfile.mkdtemp()) / "stderr"
-    child = await open_child([sys.executable, "-c", PROGRAM], cwd="/", env=dict(os.environ), stderr=log)
-    async with child:
+    start = [sys.executable, "-c", PROGRAM]
+    async with (
+        guards_forked() if "forked" in sys.argv else contextlib.nullcontext(),
+        await open_child(start, cwd="/", env=dict(os.environ), stderr=log) as child,
+    ):
         command = 0
         async for line in read_lines(child.stdout):
             command = int(line)

@@ -18,7 +18,7 @@ from baton.process.child import open_child, read_lines, run
 from baton.process.environment import WORKER_MARKER
 from process.stubborn import Stubborn, wait_until_gone
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("guards")]
 
 
 async def test_output_and_errors_arrive_in_the_order_written(env: dict[str, str]) -> None:
@@ -173,6 +173,7 @@ async def test_guard_killed_before_it_could_tell_anything_is_an_error_and_hurts_
     bystander = await open_child(["cat"], cwd="/", env=env, stderr=Path(os.devnull))
     async with bystander:
         with monkeypatch.context() as patched:
+            patched.setattr("baton.process.guarded.guard_server_here", lambda: None)
             patched.setattr("baton.process.guarded._guard_argv", lambda *_: ["sh", "-c", "kill -9 $$"])
             with pytest.raises(OSError, match="true"):
                 await run(["true"], cwd="/", env=env, timeout=60)

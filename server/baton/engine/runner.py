@@ -22,6 +22,7 @@ from baton.engine.spare import WAIT_OPTION, await_run
 from baton.engine.stop import Stop, StopReason
 from baton.ledger.locks import FileLock
 from baton.ledger.records import CommandRecord, ProcessRecord
+from baton.process.forked import guards_forked
 from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, boot_id, end_descendants, start_time
 from baton.runtime.use import hold_own_environment
@@ -70,7 +71,8 @@ async def _run(run_id: str, handle: int | None) -> int:
         if handle is None and not lock.try_acquire():
             return 3
         try:
-            await _serve(house, run_id)
+            async with guards_forked():
+                await _serve(house, run_id)
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(end_descendants)

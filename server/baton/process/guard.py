@@ -10,7 +10,7 @@ daemonised: this process is their subreaper. Should the guard itself be killed, 
 what it had started falls to the next subreaper above (see `tree.py`).
 
 Exit status: the program's own; 128+n when signal n ended it; 126 or 127 when it could not be started.
-Lines on the report pipe: `started PID` or `failed ERRNO`, then
+Lines on the report pipe: `started PID [PID-OF-A-FORKED-GUARD]` or `failed ERRNO [cwd]`, then
 `ended exit=N signal=N leftovers=N survivors=N cause=(none|owner|signal)`.
 
 What escapes by design: processes of another user (set-uid), and what another daemon starts on request.
@@ -163,11 +163,15 @@ def protect_kernel_settings() -> None:
 class Options:
     """The command line; a fault in it is a fault of Baton's and ends with status 125."""
 
+    argv: list[str] | list[bytes]
+
     def __init__(self, words: list[str]) -> None:
         self.death_fd = -1
         self.report_fd = -1
         self.grace = 1.0
         self.drop: list[str] = []
+        self.env: dict[bytes, bytes] | None = None
+        """The program's variables; None: this process's, without those to drop."""
         rest = list(words)
         while rest and rest[0] != "--":
             name, value = rest.pop(0), rest.pop(0) if len(rest) > 1 else ""
@@ -206,7 +210,9 @@ class Guard:
         if failure:
             self.report(f"failed {failure}")
             return 127 if failure == 2 else 126
-        self.report(f"started {self.main}")
+        # Who started this process himself knows its pid.
+        own = "" if self.options.env is None else f" {os.getpid()}"
+        self.report(f"started {self.main}{own}")
         self.let_streams_go()
         while self.status is None and self.cause == "none":
             self.sleep(None)
@@ -265,7 +271,8 @@ class Guard:
             for name in self.options.drop:
                 os.environ.pop(name, None)
             protect_kernel_settings()
-            os.execvp(self.options.argv[0], self.options.argv)
+            env = os.environ if self.options.env is None else self.options.env
+            os.execvpe(self.options.argv[0], self.options.argv, env)
         except OSError as error:
             os.write(writer, str(error.errno).encode())
         except BaseException:

@@ -6,6 +6,7 @@ import errno
 import importlib.util
 import os
 import secrets
+import signal
 import struct
 import sys
 import time
@@ -19,6 +20,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from baton.process import guard, tree
 from baton.process.environment import WORKER_MARKER
+from baton.process.forked import Forked, GuardServer, guard_server_here
 
 GUARD_MARKER = "BATON_GUARD"
 """Unguessable per child: finds what is left of a tree whose guard was killed."""
@@ -56,7 +58,7 @@ class Ended:
 class Guarded:
     """A guard and its program. Made by `start`; `close` must be called."""
 
-    def __init__(self, process: Process, death: int, report: int, grace: float, marker: str) -> None:
+    def __init__(self, process: Process | Forked, death: int, report: int, grace: float, marker: str) -> None:
         self.process = process
         self.program_pid = 0
         self._death: int | None = death
@@ -85,11 +87,19 @@ class Guarded:
         the moment this takes, because a half-started guard could not be ended in order.
         """
         with anyio.CancelScope(shield=True):
-            guarded = await cls._spawn(argv, cwd, env, grace, stdin, stdout, stderr)
+            server = guard_server_here()
+            guarded = await cls._spawn(argv, cwd, env, grace, stdin, stdout, stderr, server)
             failure = await guarded._first_report()
-            if failure:
+            if server is not None and failure and not guarded._told:
+                # It has died with the request, or the guard at its birth: closing ends what that had started.
+                server.lost = True
                 await guarded.close()
-                raise OSError(failure, os.strerror(failure), os.fsdecode(argv[0]))
+                guarded = await cls._spawn(argv, cwd, env, grace, stdin, stdout, stderr, None)
+                failure = await guarded._first_report()
+            if failure:
+                what = cwd if guarded._told.endswith(b" cwd\n") else argv[0]
+                await guarded.close()
+                raise OSError(failure, os.strerror(failure), os.fsdecode(what))
         return guarded
 
     @classmethod
@@ -102,21 +112,37 @@ class Guarded:
         stdin: int,
         stdout: int,
         stderr: int | IO[bytes],
+        server: GuardServer | None,
     ) -> Guarded:
         marker = secrets.token_hex(8)
         death_reader, death = os.pipe()
         report, report_writer = os.pipe()
+        env = {**env, GUARD_MARKER: marker}
+        process: Process | Forked | None = None
         try:
-            process = await anyio.open_process(
-                [*_guard_argv(death_reader, report_writer, grace, env), *argv],
-                cwd=cwd,
-                env={**env, GUARD_MARKER: marker},
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                pass_fds=(death_reader, report_writer),
-            )
+            if server is not None:
+                process = await server.fork(
+                    argv,
+                    cwd=cwd,
+                    env=env,
+                    grace=grace,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    death=death_reader,
+                    report=report_writer,
+                )
+            if process is None:
+                process = await anyio.open_process(
+                    [*_guard_argv(death_reader, report_writer, grace, env), *argv],
+                    cwd=cwd,
+                    env=env,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                    pass_fds=(death_reader, report_writer),
+                )
         except BaseException:
             os.close(death)
             os.close(report)
@@ -154,8 +180,12 @@ class Guarded:
 
     async def wait(self) -> Ended:
         """Until the guard has ended, and with it the tree."""
-        code = await self.process.wait()
+        code = -signal.SIGKILL
+        if not isinstance(self.process, Forked):
+            code = await self.process.wait()
         async with self._collecting:
+            while self._ended is None and await self._hear():
+                pass
             with anyio.CancelScope(shield=True):
                 ended = self._ended or await self._conclude(code)
             self._ended = ended
@@ -189,11 +219,13 @@ class Guarded:
         with anyio.move_on_after(START_SECONDS):
             while b"\n" not in self._told and await self._hear():
                 pass
-        word, _, value = self._told.partition(b"\n")[0].decode().partition(" ")
+        word, *values = self._told.partition(b"\n")[0].decode().split(" ")
         if word == "started":
-            self.program_pid = int(value)
+            self.program_pid = int(values[0])
+            if isinstance(self.process, Forked):
+                self.process.pid = int(values[1])
             return 0
-        return int(value) if word == "failed" else errno.EAGAIN
+        return int(values[0]) if word == "failed" else errno.EAGAIN
 
     async def _hear(self) -> bool:
         await anyio.wait_readable(self._report)
@@ -205,8 +237,6 @@ class Guarded:
         return bool(chunk)
 
     async def _conclude(self, code: int) -> Ended:
-        while await self._hear():
-            pass
         lines = self._told.decode().splitlines()
         if lines and lines[-1].startswith("ended "):
             said = dict(pair.split("=") for pair in lines[-1].split()[1:])
@@ -217,7 +247,8 @@ class Guarded:
                 leftovers=int(said["leftovers"]),
                 survivors=int(said["survivors"]),
             )
-        if code >= 0:  # it reported that the program could not be started
+        if code >= 0 or (lines[:1] and lines[0].startswith("failed ")):  # the program could not be started
+            code = max(code, 126)
             return Ended(exit_code=code, signal=None, leftovers=0, survivors=0)
         survivors = await anyio.to_thread.run_sync(self._end_orphans)
         return Ended(None, -code, leftovers=0, survivors=survivors, guard_lost=True)

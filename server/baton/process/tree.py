@@ -150,6 +150,11 @@ def compiled_guard() -> str:
     return importlib.util.cache_from_source(guard.__file__)
 
 
+def guard_server() -> str:
+    """The program that forks guards."""
+    return str(Path(guard.__file__).with_name("guard_server.py"))
+
+
 def adopted(name: str, value: str) -> tuple[ProcessId, ...]:
     """Live direct children whose environment at their start held `name=value`, without guards (Linux).
 
@@ -255,7 +260,8 @@ def _is_guard(pid: int) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return any(os.fsencode(program) in words for program in (guard.__file__, compiled_guard()))
+    programs = (guard.__file__, compiled_guard(), guard_server())
+    return any(os.fsencode(program) in words for program in programs)
 
 
 def _has(process: psutil.Process, name: str, value: str) -> bool:
