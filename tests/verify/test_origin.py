@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,18 @@ async def test_linked_package_that_the_tree_no_longer_has_makes_the_check_prove_
     result = await bench.check("true")
     assert result.status is CheckStatus.NOT_ON_TREE
     assert "packages/lib" in (result.detail or "")
+
+
+@pytest.mark.parametrize("known", [("node_modules", "no_link", "gone/node_modules"), ()])
+async def test_links_are_not_looked_for_where_it_is_known_which_there_are(bench: Bench, known) -> None:
+    bench.theirs("packages/lib/index.js", "module.exports = 'the person'\n")
+    bench.ours("no_link", "a file\n")
+    (bench.person / "node_modules").mkdir()
+    (bench.person / "node_modules" / "lib").symlink_to("../packages/lib")
+    bench.share("node_modules")
+    bench.place = replace(bench.place, modules=tuple(bench.place.worktree / path for path in known))
+    result = await bench.check("true")
+    assert result.status is (CheckStatus.NOT_ON_TREE if known else CheckStatus.PASSED)
 
 
 async def test_absolute_paths_of_a_command_are_turned_to_the_tree(bench: Bench) -> None:

@@ -28,7 +28,8 @@ def turn_workspace_links(place: CheckPlace) -> NodeOrigin:
     link whose package the checkout does not have is refused: the check would use what the tree has no more.
     """
     turned: list[str] = []
-    for folder in _linked_modules(place.worktree, _MAX_DEPTH):
+    known = None if place.modules is None else (path for path in place.modules if path.is_symlink())
+    for folder in _linked_modules(place.worktree, _MAX_DEPTH) if known is None else known:
         theirs = Path(os.path.realpath(folder))
         links = {entry: target for entry, target in _entries(theirs) if _is_package(target, place)}
         if not links:

@@ -27,6 +27,8 @@ class CheckPlace:
     """The person's repository or folder that the checkout copies. Checks cannot read it, but for `shared`."""
     shared: tuple[Path, ...] = ()
     """What of the person's tree a check may read: dependency folders that the checkout links to."""
+    modules: tuple[Path, ...] | None = None
+    """What of the checkout's folders and links is named `node_modules` and may be a link; None: not known."""
     readable: tuple[Path, ...] = ()
     """What else must stay readable below a denied folder, such as the repository that git commands need."""
     shells: tuple[Path, ...] = ()
