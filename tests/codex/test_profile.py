@@ -42,6 +42,22 @@ def test_writes_succeed_in_scope_and_fail_beside_it(ground: Ground) -> None:
     }
 
 
+@pytest.mark.parametrize("scope", ["src", "."])
+def test_no_file_of_the_worktree_gets_a_second_name_outside_of_it(ground: Ground, scope: str) -> None:
+    """Who watches the worktree's folders would not be told of what is written under that."""
+    slot = ground.worktree.parent
+    (slot / "scratch").mkdir()
+    (ground.worktree / "src" / "old").write_text("old")
+    place = replace(ground.place, scratch=(slot / "scratch",), shells=(slot,))
+    plan = ScopePlan(write_dirs=(ground.worktree / scope,))
+    said = ground.shell(
+        build_profile(plan, place, denied=ground.denied),
+        f"ln src/old {slot}/scratch/alias; ln src/old {slot}/alias; ln src/old src/alias && echo within",
+    )
+    assert "within" in said
+    assert (ground.worktree / "src" / "old").stat().st_nlink == 2, said
+
+
 def test_other_runs_the_ledger_and_both_codex_homes_are_out_of_sight(ground: Ground) -> None:
     secrets = (
         ground.state.worktrees / "other" / "tree" / "file",

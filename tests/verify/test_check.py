@@ -105,6 +105,17 @@ async def test_nothing_outside_the_checkout_can_be_written(bench: Bench, test_ro
     assert (bench.place.worktree / "made").read_text() == "x"
 
 
+async def test_no_file_of_the_checkout_gets_a_second_name_outside_of_it(bench: Bench) -> None:
+    """Who watches the checkout's folders would not be told of what is written under that."""
+    slot = bench.place.worktree.parent
+    bench.place = replace(bench.place, shells=(slot,))
+    bench.ours("old", "old")
+    try_all = f"ln old {bench.place.scratch}/alias; ln old {slot}/alias; ln old alias && echo within"
+    result = await bench.check(["sh", "-c", try_all])
+    assert "within" in bench.output(result)
+    assert (bench.place.worktree / "old").stat().st_nlink == 2, bench.output(result)
+
+
 async def test_persons_tree_state_and_codex_home_cannot_be_read(bench: Bench) -> None:
     bench.theirs("secret.txt", "sesame")
     (bench.state.root / "other").mkdir()

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from baton.workspace.dependencies import may_be_linked
 from workspace.person import Person, footprint, on_disk
 
 BASE = "refs/runs/r1/base"
@@ -32,6 +33,19 @@ def test_links_lead_to_the_persons_folders_at_every_depth(project, open_reposito
     assert relative == [".venv", "node_modules", "packages/one/node_modules"]
     assert os.readlink(worktree.root / "node_modules") == str(project.root / "node_modules")
     assert (worktree.root / "packages/one/node_modules/inner/x.js").read_text() == "inner"
+
+
+def test_where_a_link_may_be_is_told_by_what_was_made_and_what_is_tracked(project, open_repository):
+    repo = open_repository(project)
+    project.link("tools/node_modules", "../elsewhere")
+    project.git("add", "-f", "tools/node_modules")
+    project.write("my_node_modules", "another name")
+    worktree = repo.add_worktree("r1-1", repo.snapshot(BASE).commit)
+    made = repo.link_dependencies(worktree, FOLDERS, "link")
+    found = may_be_linked(repo, worktree, worktree.head, made, "node_modules")
+    relative = [str(path.relative_to(worktree.root)) for path in found]
+    assert relative == ["node_modules", "packages/one/node_modules", "tools/node_modules"]
+    assert all(path.is_symlink() for path in found)
 
 
 def test_links_survive_no_reset_and_nothing_behind_them_is_touched(project, open_repository):

@@ -51,6 +51,8 @@ class Working:
     place: Place | None = None
     held: ScopeEvidence | None = None
     """How the scope is held, without violations."""
+    sandboxed: tuple[Path, ...] | None = None
+    """The folders that the sandbox lets the worker write, where it prevents all else and held to the end."""
     message: str | None = None
     """The worker's final message."""
     usage: Usage = field(default_factory=Usage)
@@ -108,6 +110,8 @@ async def _work(ctx: RunContext, work: Working, plan: ScopePlan) -> None:
     assert work.place is not None
     profile = worker_profile(ctx, work.place, plan)
     work.held = scope_evidence(plan, profile, ctx.machine.why_detected, [])
+    if work.held.enforcement is Enforcement.PREVENTED:
+        work.sandboxed = tuple(Path(root) for root in profile.writable_roots)
     if ctx.stop.asked:
         return
     try:
@@ -197,6 +201,7 @@ async def _quiet(work: Working, server: AppServer, thread: WorkerThread) -> None
     notice = await quiet(server, thread)
     if notice is not None:
         work.notices.append(notice)
+        work.sandboxed = None
 
 
 async def _capture(ctx: RunContext, work: Working) -> None:
@@ -204,7 +209,12 @@ async def _capture(ctx: RunContext, work: Working) -> None:
     place, task_id, number = work.place, work.task.task_id, work.record.attempt
     ref = ctx.ref("tasks", task_id, number)
     capture = await blocking(
-        ctx.repo.capture, place.lease.worktree, place.base, ref, aside_folder(ctx, task_id, number)
+        ctx.repo.capture,
+        place.lease.worktree,
+        place.base,
+        ref,
+        aside_folder(ctx, task_id, number),
+        work.sandboxed,
     )
     work.evidence = _observed(work, capture)
     data: JsonObject = {

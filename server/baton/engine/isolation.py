@@ -81,6 +81,7 @@ def _isolate(
         scratch = lease.worktree.scratch
         for folder in (scratch / "home", scratch / "tmp"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lease.prepared()
     except BaseException:
         lease.give_back()
         raise

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from baton.contract.evidence import CheckResult
@@ -16,6 +17,7 @@ from baton.ledger.records import ArtifactRef
 from baton.verify.check import run_check
 from baton.verify.command import read_command
 from baton.verify.place import CheckEnvironment, CheckLimits, CheckPlace, CheckSandbox
+from baton.workspace.dependencies import may_be_linked
 from baton.workspace.pool import Lease, WorktreePool
 from baton.workspace.worktree_git import give_git
 
@@ -36,9 +38,11 @@ async def run_checks(
     checkout, as they would for a person, but each has a home and temporary folder of its own. Ends early when
     the run is told to stop.
     """
-    lease, links, git = await blocking(_check_out, ctx, commit)
+    checkout = await blocking(_check_out, ctx, commit)
+    lease, links, git = checkout.lease, checkout.links, checkout.git
     scratch = Path(tempfile.mkdtemp(dir=ctx.scratch, prefix="check-"))
     results: list[CheckResult] = []
+    held = False
     try:
         for number, text in enumerate(commands, start=1):
             if ctx.stop.asked:
@@ -50,6 +54,7 @@ async def run_checks(
                 scratch=scratch / str(number),
                 person_root=ctx.site.root,
                 shared=tuple(Path(os.path.realpath(link)) for link in links if link.is_symlink()),
+                modules=checkout.modules,
                 readable=() if git is None else (git,),
                 shells=(lease.worktree.slot,),
             )
@@ -66,12 +71,23 @@ async def run_checks(
                 _record(ctx, result, number, task_id, attempt)
             else:
                 told(result)
+        held = all(result.sandboxed for result in results)
     finally:
-        await blocking(_leave, lease, scratch)
+        await blocking(_leave, lease, scratch, held)
     return results
 
 
-def _check_out(ctx: RunContext, commit: str) -> tuple[Lease, tuple[Path, ...], Path | None]:
+@dataclass(frozen=True)
+class _Checkout:
+    """A clean checkout, and what was put into it or beside it."""
+
+    lease: Lease
+    links: tuple[Path, ...]
+    modules: tuple[Path, ...]
+    git: Path | None
+
+
+def _check_out(ctx: RunContext, commit: str) -> _Checkout:
     lease = WorktreePool(ctx.repo, ctx.house.state).lease(commit)
     try:
         dependencies = ctx.policy.dependencies
@@ -79,13 +95,18 @@ def _check_out(ctx: RunContext, commit: str) -> tuple[Lease, tuple[Path, ...], P
         if ctx.base is not None and ctx.base.submodules:
             made += ctx.repo.link_submodules(lease.worktree, ctx.base.submodules)
         git = give_git(ctx.repo, lease.worktree, commit, head_of(ctx))
+        modules = may_be_linked(ctx.repo, lease.worktree, commit, made, "node_modules")
+        lease.prepared()
     except BaseException:
         lease.give_back()
         raise
-    return lease, made, git
+    return _Checkout(lease, made, modules, git)
 
 
-def _leave(lease: Lease, scratch: Path) -> None:
+def _leave(lease: Lease, scratch: Path, held: bool) -> None:
+    """`held`: a sandbox held everything that ran there, to its end."""
+    if not held:
+        lease.distrust()
     lease.give_back()
     shutil.rmtree(scratch, ignore_errors=True)
 

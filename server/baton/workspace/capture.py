@@ -6,19 +6,20 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton.contract.tree import Capture, show_path
 from baton.contract.wording import many
+from baton.workspace import standing
 from baton.workspace.aside import keep_aside
 from baton.workspace.beyond import note_beyond
 from baton.workspace.changes import changes_inside, without_folders
 from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
 from baton.workspace.listing import GITLINK, parse_dirty, parse_entries
-from baton.workspace.scan import Scan, scan_worktree
+from baton.workspace.scan import Scan, scan_paths, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit, new_objects
 from baton.workspace.submodules import submodule_paths
@@ -33,15 +34,22 @@ def capture_worktree(
     base: str,
     ref: str,
     aside: Path,
+    sandboxed: Collection[Path] | None = None,
 ) -> Capture:
     """Record the worktree as a commit on `base`, named by `ref`; the worktree's index stays as it was.
+
+    `sandboxed` are the folders that a sandbox let the worker write, when it kept the worker from everything
+    else: then a worktree that has a witness is not looked at where that has seen nothing.
 
     Folders that Baton linked or copied in are left out while they are what Baton made. Ignored and nested
     content goes to `aside`, which is emptied first, up to the limit. Special files are listed and removed
     from the worktree, because git would wait for ever on some of them. Only call it when no process of the
     worker is left.
     """
-    return _Capturing(repo, worktree, base, aside).record(ref)
+    only = None if sandboxed is None else standing.touched(worktree, sandboxed)
+    if sandboxed is None:
+        standing.forget(worktree)
+    return _Capturing(repo, worktree, base, aside, only).record(ref)
 
 
 @dataclass
@@ -56,18 +64,25 @@ class _Found:
 
 
 class _Capturing:
-    def __init__(self, repo: PrivateGit, worktree: Worktree, base: str, aside: Path) -> None:
+    def __init__(
+        self, repo: PrivateGit, worktree: Worktree, base: str, aside: Path, only: frozenset[bytes] | None
+    ) -> None:
         self.repo = repo
         self.worktree = worktree
         self.base = base
         self.aside = aside
+        self.only = None if only is None else sorted(only)
+        """The paths to look at; None: everything."""
         self.top = os.fsencode(worktree.root) + b"/"
         self.links = intact_links(worktree)
 
     def record(self, ref: str) -> Capture:
         repo, worktree = self.repo, self.worktree
         known = tree_paths(repo, worktree.head)
-        scan = scan_worktree(worktree.root, self.links, repo.limits.walked_entries, known)
+        if self.only is None:
+            scan = scan_worktree(worktree.root, self.links, repo.limits.walked_entries, known)
+        else:
+            scan = scan_paths(worktree.root, self.only, self.links, known)
         # Where all paths on disk are tracked ones, there is nothing that git could list as anything else.
         ignored = [] if scan.all_known else self._ignored()
         with tempfile.TemporaryDirectory(prefix="capture-", dir=repo.path / "indexes") as folder:
@@ -77,6 +92,12 @@ class _Capturing:
             found = self._look(index, scan)
             self._take_in(index, found)
             tree = repo.run(["write-tree", "--missing-ok"], index=index).stdout.decode().strip()
+            return self._record(ref, tree, index, found, scan, ignored)
+
+    def _record(
+        self, ref: str, tree: str, index: Path, found: _Found, scan: Scan, ignored: list[bytes]
+    ) -> Capture:
+        repo, worktree = self.repo, self.worktree
         base_tree = repo.tree_of(self.base)
         raw = repo.raw_changes(base_tree, tree)
         # What the worker wrote may equal an object of the person's that nothing holds: own it.
@@ -92,7 +113,7 @@ class _Capturing:
             worktree.root, sorted({*ignored, *found.nested}), self.aside, repo.limits, leave_out=self.links
         )
         limit = repo.limits.listed_paths
-        return Capture(
+        capture = Capture(
             commit=commit,
             tree=tree,
             changes=changes,
@@ -105,6 +126,9 @@ class _Capturing:
             aside_cut=kept.cut,
             over_limit=scan.over_limit or found.over_limit,
         )
+        if self.only is not None and not (ignored or found.nested or capture.unsupported):
+            standing.keep_result(repo, worktree, commit, index, changed)
+        return capture
 
     # -- looking ----------------------------------------------------------------------------------
 
@@ -115,20 +139,19 @@ class _Capturing:
     def _ignored(self) -> list[bytes]:
         """Ignored paths by the worktree's rules as the worker left them; whole folders end in a slash."""
         listed = self._git(
-            ["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"], self.worktree.index
+            ["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory", *self._where()],
+            self.worktree.index,
         )
         return [path for path in listed.split(b"\0") if path and path.rstrip(b"/") not in self.links]
 
     def _untracked(self, index: Path) -> list[bytes]:
-        return self._git(["ls-files", "-z", "-o", "--exclude-standard"], index).split(b"\0")
+        return self._git(["ls-files", "-z", "-o", "--exclude-standard", *self._where()], index).split(b"\0")
 
     def _look(self, index: Path, scan: Scan) -> _Found:
         found = _Found(nested=set(scan.git_entries))
         if not self._pointer_intact():
             found.nested.add(b".git")
-        dirty = parse_dirty(
-            self._git(["diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all"], index)
-        )
+        dirty = self._dirty(index)
         tracked = self._tracked(index)
         for path, mode in dirty.items():
             if mode == GITLINK:
@@ -156,6 +179,16 @@ class _Capturing:
                 found.disk.append(path)
         self._bound(found)
         return found
+
+    def _dirty(self, index: Path) -> dict[bytes, int]:
+        if self.only == []:
+            return {}
+        command = ["diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all"]
+        return parse_dirty(self._git([*command, *self._where()], index))
+
+    def _where(self) -> list[bytes]:
+        """Arguments that have git look at what there is to look at and no further."""
+        return [] if self.only is None else [b"--", *self.only]
 
     def _tracked(self, index: Path) -> dict[bytes, tuple[int, str]]:
         """The entries of the index, where some of them are of a kind that needs a closer look; else none."""

@@ -7,12 +7,13 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from baton.contract.errors import StateUnavailable
 from baton.workspace.store import PrivateGit
+from baton.workspace.tree_paths import tree_paths
 from baton.workspace.worktree import Worktree, record_links, recorded_links
 
 _FICLONE = 0x40049409
@@ -20,7 +21,11 @@ _FICLONE = 0x40049409
 SEEN_SECONDS = 2.0
 """How long the list of dependency folders is used again; each is still looked at when it is linked."""
 
+SEEN_TIMES = 50
+"""It is used for so many times as long as it took to make, where that is longer."""
+
 _SEEN: dict[tuple[Path, frozenset[bytes]], tuple[float, list[bytes]]] = {}
+"""Until when what was seen is used."""
 
 _LOOKING = threading.Lock()
 
@@ -52,6 +57,19 @@ def link_dependencies(
     return tuple(worktree.root / os.fsdecode(path) for path in made)
 
 
+def may_be_linked(
+    repo: PrivateGit, worktree: Worktree, commit: str, made: Iterable[Path], name: str
+) -> tuple[Path, ...]:
+    """Where a clean checkout of a commit can have a link of that name.
+
+    One of those that were `made` in it, or one that is tracked (as may be a file of that name).
+    """
+    wanted = os.fsencode(name)
+    tracked = (path for path in tree_paths(repo, commit).files if path.endswith(wanted))
+    found = {*made, *(worktree.root / os.fsdecode(path) for path in tracked)}
+    return tuple(sorted(path for path in found if path.name == name))
+
+
 def link_submodules(repo: PrivateGit, worktree: Worktree, paths: Sequence[bytes]) -> tuple[Path, ...]:
     """Let submodules of the worktree lead to the person's checkouts of them, read-only to a worker."""
     made: dict[bytes, bytes] = {}
@@ -72,9 +90,11 @@ def _untracked_folders(repo: PrivateGit, names: frozenset[bytes]) -> list[bytes]
     key = (repo.path, names)
     with _LOOKING:  # a second one who needs it waits for the first to have looked
         seen = _SEEN.get(key)
-        if seen is None or time.monotonic() - seen[0] > SEEN_SECONDS:
+        if seen is None or time.monotonic() > seen[0]:
+            began = time.monotonic()
             found = _look_for_folders(repo, names)
-            seen = _SEEN[key] = (time.monotonic(), found)
+            ended = time.monotonic()
+            seen = _SEEN[key] = (ended + max(SEEN_SECONDS, SEEN_TIMES * (ended - began)), found)
     return seen[1]
 
 

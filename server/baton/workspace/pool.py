@@ -11,6 +11,7 @@ from pathlib import Path
 from baton.contract.errors import StateUnavailable
 from baton.ledger.locks import FileLock
 from baton.ledger.state import StateFolder
+from baton.workspace import standing
 from baton.workspace.repository import PrivateRepository
 from baton.workspace.worktree import Worktree, remove_tree
 
@@ -32,6 +33,14 @@ class Lease:
         """Mark the worktree as holding `owner`'s uncaptured work."""
         (self.worktree.admin / _RESERVED).write_text(owner)
 
+    def prepared(self) -> None:
+        """Say that what is written to the worktree from here on is its user's."""
+        standing.settle(self.worktree)
+
+    def distrust(self) -> None:
+        """Have everything in the worktree looked at next time: no sandbox held what ran in it."""
+        standing.forget(self.worktree)
+
     def give_back(self) -> None:
         """End the use of a worktree whose content is captured or worthless. May be called again."""
         free(self.worktree)
@@ -48,20 +57,27 @@ class WorktreePool:
 
     def lease(self, commit: str) -> Lease:
         """A worktree that holds exactly `commit`, a free one if there is any."""
-        for number in itertools.count(1):
-            name = f"{self._prefix}-{number}"
+        by_number = (f"{self._prefix}-{number}" for number in itertools.count(1))
+        for name in itertools.chain(standing.best_for(self._repo, commit), by_number):
             lock = FileLock(self._state.locks / f"worktree-{name}.lock")
             if not lock.try_acquire():
                 continue
             try:
                 known = self._repo.open_worktree(name)
                 if known is None or reserved_by(known) is None:
-                    return Lease(self._repo.add_worktree(name, commit), lock)
+                    return Lease(self._at(commit, name, known), lock)
             except BaseException:
                 lock.release()
                 raise
             lock.release()
         raise AssertionError("unreachable")
+
+    def _at(self, commit: str, name: str, known: Worktree | None) -> Worktree:
+        if known is not None and standing.resume(self._repo, known, commit):
+            return known
+        made = self._repo.add_worktree(name, commit)
+        standing.take_up(self._repo, made, commit)
+        return made
 
     def reserved(self) -> Iterator[tuple[Worktree, str]]:
         """Worktrees that hold uncaptured work and that no living process uses, with whose work it is."""

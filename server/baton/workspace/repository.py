@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -99,10 +99,17 @@ class PrivateRepository(PrivateGit):
 
     # -- results ----------------------------------------------------------------------------------
 
-    def capture(self, tree: Worktree, base: Snapshot | str, ref: str, aside: Path) -> Capture:
+    def capture(
+        self,
+        tree: Worktree,
+        base: Snapshot | str,
+        ref: str,
+        aside: Path,
+        sandboxed: Collection[Path] | None = None,
+    ) -> Capture:
         """Record what the worktree holds; see `capture_worktree`."""
         commit = base if isinstance(base, str) else base.commit
-        return capture.capture_worktree(self, tree, commit, ref, aside)
+        return capture.capture_worktree(self, tree, commit, ref, aside, sandboxed)
 
     def changes(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """What differs between two trees or commits inside the workspace."""

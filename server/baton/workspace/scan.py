@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,6 +60,26 @@ def scan_worktree(root: Path, leave_out: Set[bytes], limit: int, known: TreePath
             scan.all_known = False
             scan.over_limit = f"the worktree holds more than {limit} entries: not all were looked at"
             break
+    return scan
+
+
+def scan_paths(root: Path, paths: Collection[bytes], leave_out: Set[bytes], known: TreePaths) -> Scan:
+    """As `scan_worktree` where all but these paths is known to be as the tree has it."""
+    scan = Scan()
+    top = os.fsencode(root) + b"/"
+    for path in sorted(paths):
+        try:
+            mode = os.lstat(top + path).st_mode
+        except OSError:
+            continue
+        if path in leave_out:
+            scan.all_known &= stat.S_ISLNK(mode)
+            continue
+        scan.all_known &= path in (known.folders if stat.S_ISDIR(mode) else known.files)
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            scan.special.append(path)
+            with contextlib.suppress(OSError):
+                os.unlink(top + path)
     return scan
 
 

@@ -103,10 +103,8 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
 
     Links to dependency folders are taken away first, so nothing behind them can be touched; link again.
     """
-    for link in recorded_links(worktree):
-        remove_tree(worktree.root / os.fsdecode(link))
-    record_links(worktree, {})
-    _sweep(worktree.slot, {worktree.root.name})
+    drop_links(worktree)
+    sweep_slot(worktree)
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
     absent = absent_paths(repo, commit)
@@ -183,6 +181,20 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path)
     except OSError as error:
         raise StateUnavailable(f"cannot delete {path}: {error.strerror}") from None
+
+
+def drop_links(worktree: Worktree) -> None:
+    """Take away the folders that Baton brought in."""
+    links = recorded_links(worktree)
+    for link in links:
+        remove_tree(worktree.root / os.fsdecode(link))
+    if links:
+        record_links(worktree, {})
+
+
+def sweep_slot(worktree: Worktree) -> None:
+    """Remove all that lies beside a worktree."""
+    _sweep(worktree.slot, {worktree.root.name})
 
 
 def _sweep(folder: Path, keep: Set[str]) -> None:

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 from baton.workspace.beyond import beyond_parent
+from baton.workspace.standing import index_at
 from baton.workspace.store import PrivateGit
 from baton.workspace.worktree import Worktree, remove_tree
 
@@ -73,7 +74,7 @@ def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None
     borrowed = os.fsencode(site.common_dir / "objects")
     (folder / "objects" / "info" / "alternates").write_bytes(_quoted(borrowed) + b"\n")
     _fill(repo, folder / "objects", commit, head)
-    shutil.copyfile(worktree.index, folder / "index")
+    shutil.copyfile(index_at(worktree, commit), folder / "index")
     return folder
 
 

@@ -1,0 +1,285 @@
+"""What is known of a worktree without looking at it: what it stood at, and what was written to since.
+
+A worktree that was brought to a commit in full gets a witness. While that can tell, the next user's commit
+and the next capture cost as much as what was changed, and not as much as there is. Known to this process
+alone: another one, or one that comes after a crash, looks at everything first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from baton.contract.tree import TreeChange
+from baton.workspace.git import GitFailed
+from baton.workspace.loose import write_head
+from baton.workspace.sparse import absent_paths
+from baton.workspace.store import PrivateGit
+from baton.workspace.tree_paths import TreePaths, tree_paths
+from baton.workspace.witness import Witness
+from baton.workspace.worktree import Worktree, drop_links, remove_tree, sweep_slot
+
+MOST = 8
+"""Worktrees that are witnessed at once: each takes one of the system's instances."""
+
+MOST_TOUCHED = 500
+"""Paths that are told apart; after more, everything is looked at."""
+
+_RESULT = "index.result"
+
+_Signature = tuple[str, int, int, int]
+
+
+@dataclass
+class _Standing:
+    witness: Witness
+    head: str
+    """The commit of the worktree's index, and of all files that are not in `odd`."""
+    signature: _Signature
+    """Of that index: another process that used the worktree has written it anew."""
+    odd: set[bytes] = field(default_factory=set)
+    """Paths that may differ from `head`."""
+    result: str | None = None
+    """The commit that all files are at, while it is another than `head`: the captured one."""
+    awaited: bool = False
+    """Whether nobody has asked for that commit yet."""
+
+
+_KNOWN: dict[Path, _Standing] = {}
+_LOCK = threading.Lock()
+
+
+def take_up(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
+    """Have a witness called for a worktree that was just brought to `commit` in full."""
+    forget(worktree)
+    with _LOCK:
+        room = len(_KNOWN) < MOST
+    paths = _plain_paths(repo, commit) if room else None
+    witness = None if paths is None else Witness.of(worktree.root, paths.folders)
+    if witness is not None:
+        _put(worktree, _Standing(witness, commit, _signature(worktree)))
+
+
+def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
+    """Bring a worktree to `commit` by what was written to since it was at one, everything else in it deleted.
+
+    False when that cannot be told: it then has to be brought there in full. Links to dependency folders are
+    taken away, as by `reset_worktree`.
+    """
+    standing = _take(worktree)
+    if standing is None:
+        return False
+    try:
+        if _bring(repo, worktree, standing, commit):
+            _put(worktree, standing)
+            return True
+    except (GitFailed, OSError):  # what is there is not what was known of it
+        pass
+    standing.witness.close()
+    return False
+
+
+def settle(worktree: Worktree) -> None:
+    """Say that Baton's own preparations are over: what is written from here on is somebody else's."""
+    standing = _KNOWN.get(worktree.admin)
+    if standing is not None:
+        _settle(worktree, standing)
+
+
+def touched(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes] | None:
+    """Paths below the root outside which the worktree is what its index says; None when nobody can tell.
+
+    `sandboxed` are the folders that a sandbox let be written, and nothing else.
+    """
+    standing = _KNOWN.get(worktree.admin)
+    if standing is None:
+        return None
+    told = standing.witness.told(_below(worktree, sandboxed))
+    if told is None or standing.signature != _signature(worktree):
+        forget(worktree)
+        return None
+    standing.odd |= told
+    return frozenset(standing.odd) if len(standing.odd) <= MOST_TOUCHED else None
+
+
+def keep_result(
+    repo: PrivateGit, worktree: Worktree, commit: str, index: Path, changed: Sequence[TreeChange]
+) -> None:
+    """Let the worktree be handed out as a clean checkout of the `commit` that was just captured from it.
+
+    Only for a capture that took in all that the worktree holds; `index` is that of the commit and is taken
+    over. What was touched is made as a checkout would have made it, or nothing comes of this.
+    """
+    standing = _KNOWN.get(worktree.admin)
+    if standing is None or any(not change.new_mode for change in changed):
+        return  # folders may be empty now that a checkout would not have
+    modes = {change.path: change.new_mode for change in changed}
+    drop_links(worktree)
+    if not all(_as_checked_out(worktree, path, modes) for path in sorted(standing.odd, reverse=True)):
+        return
+    os.replace(index, worktree.admin / _RESULT)
+    _settle(worktree, standing)
+    standing.result, standing.awaited = commit, True
+
+
+def index_at(worktree: Worktree, commit: str) -> Path:
+    """The index of a worktree that holds `commit`."""
+    standing = _KNOWN.get(worktree.admin)
+    has_result = standing is not None and standing.result == commit
+    return worktree.admin / _RESULT if has_result else worktree.index
+
+
+def forget(worktree: Worktree) -> None:
+    """Know nothing of a worktree any more."""
+    standing = _take(worktree)
+    if standing is not None:
+        standing.witness.close()
+
+
+def best_for(repo: PrivateGit, commit: str) -> list[str]:
+    """Names of worktrees that are brought to `commit` with least to do, those at it first.
+
+    Last come those at a captured commit that somebody will want to check.
+    """
+    folder = repo.path / "worktrees"
+    with _LOCK:
+        known = [(admin.name, one) for admin, one in _KNOWN.items() if admin.parent == folder]
+    ranked = sorted(known, key=lambda pair: (pair[1].result != commit, pair[1].awaited))
+    return [name for name, _ in ranked]
+
+
+# -- bringing it there ----------------------------------------------------------------------------
+
+
+def _bring(repo: PrivateGit, worktree: Worktree, standing: _Standing, commit: str) -> bool:
+    told = standing.witness.told((b"",))
+    if told is None or standing.signature != _signature(worktree) or _plain_paths(repo, commit) is None:
+        return False
+    if standing.result != commit or told:
+        standing.result = None
+    standing.awaited = False
+    standing.odd |= told
+    if len(standing.odd) > MOST_TOUCHED:
+        return False
+    drop_links(worktree)
+    sweep_slot(worktree)
+    if standing.result is None:
+        _restore(repo, worktree, standing)
+        if commit != standing.head:
+            _git(repo, worktree, ["read-tree", "--reset", "-u", standing.head, commit])
+            write_head(worktree.admin, commit)
+            standing.head, standing.signature = commit, _signature(worktree)
+    worktree.cwd.mkdir(parents=True, exist_ok=True)
+    settled = standing.witness.settle()
+    if settled is None:
+        return False
+    if standing.result is None:
+        standing.odd.clear()
+    return True
+
+
+def _restore(repo: PrivateGit, worktree: Worktree, standing: _Standing) -> None:
+    paths = tree_paths(repo, standing.head)
+    top = os.fsencode(worktree.root) + b"/"
+    for path in sorted(standing.odd):
+        if path not in paths.folders:
+            remove_tree(Path(os.fsdecode(top + path)))
+        elif os.path.islink(top + path) or not os.path.isdir(top + path):
+            raise NotADirectoryError(path)
+    files = sorted(paths.files & standing.odd)
+    if files:
+        _git(repo, worktree, ["checkout-index", "--force", "-q", "-z", "--stdin"], b"\0".join(files) + b"\0")
+
+
+def _as_checked_out(worktree: Worktree, path: bytes, modes: dict[bytes, int]) -> bool:
+    """Give a captured path the mode and time that a checkout gives; False when it has more to it."""
+    full = os.fsencode(worktree.root) + b"/" + path
+    try:
+        found = os.lstat(full)
+        if stat.S_ISDIR(found.st_mode):
+            if not os.listdir(full):
+                os.rmdir(full)  # made for the worker, who did not need it
+            return True
+        if any(not name.startswith("security.") for name in _attributes(full)):
+            return False
+        if stat.S_ISREG(found.st_mode):
+            executable = modes.get(path, found.st_mode) & 0o100
+            os.chmod(full, (0o777 if executable else 0o666) & ~_umask())
+            os.utime(full)
+        return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _attributes(path: bytes) -> list[str]:
+    try:
+        return os.listxattr(path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return []
+        raise
+
+
+@lru_cache(maxsize=1)
+def _umask() -> int:
+    """Ours; to ask the system for it is to change it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    raise OSError("the system does not tell the umask")
+
+
+# -- keeping it -----------------------------------------------------------------------------------
+
+
+def _settle(worktree: Worktree, standing: _Standing) -> None:
+    done = standing.witness.settle()
+    if done is None:
+        forget(worktree)
+    else:
+        standing.odd |= done
+
+
+def _take(worktree: Worktree) -> _Standing | None:
+    with _LOCK:
+        return _KNOWN.pop(worktree.admin, None)
+
+
+def _put(worktree: Worktree, standing: _Standing) -> None:
+    with _LOCK:
+        _KNOWN[worktree.admin] = standing
+
+
+def _signature(worktree: Worktree) -> _Signature:
+    found = os.stat(worktree.index)
+    return worktree.head, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _plain_paths(repo: PrivateGit, commit: str) -> TreePaths | None:
+    """The paths of a commit, None when there is more to it than its files: submodules, a sparse checkout."""
+    if absent_paths(repo, commit):
+        return None
+    paths = tree_paths(repo, commit)
+    return None if paths.submodules else paths
+
+
+def _below(worktree: Worktree, folders: Iterable[Path]) -> set[bytes]:
+    found = set()
+    for folder in folders:
+        with contextlib.suppress(ValueError):
+            inside = os.fsencode(folder.relative_to(worktree.root))
+            found.add(b"" if inside == b"." else inside + b"/")
+    return found
+
+
+def _git(repo: PrivateGit, worktree: Worktree, args: list[str], input: bytes | None = None) -> None:
+    repo.run(args, git_dir=worktree.admin, work_tree=worktree.root, index=worktree.index, input=input)

@@ -1,0 +1,187 @@
+"""What is done by what was written alone ends as it would with a look at everything."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+
+from baton.workspace import capture as capturing
+from baton.workspace import standing
+from baton.workspace import worktree as resetting
+from baton.workspace.pool import WorktreePool
+from baton.workspace.witness import Witness
+from baton.workspace.worktree_git import give_git
+from workspace.person import Person, on_disk
+from workspace.test_short_ways import BEFORE, EDITS, edit, folders_on_disk
+
+TASK = "refs/runs/r1/tasks/t/1"
+
+
+@pytest.fixture
+def shop(tmp_path, state, open_repository):
+    person = Person.init(tmp_path / "project")
+    for path, data in BEFORE.items():
+        person.write(path, data)
+    person.commit()
+    repo = open_repository(person)
+    probe = Witness.of(tmp_path / "project", [])
+    if probe is None:
+        pytest.skip("this system does not report what is written")
+    probe.close()
+    yield repo, WorktreePool(repo, state), person, tmp_path / "aside"
+    for admin in list(standing._KNOWN):
+        standing._KNOWN.pop(admin).witness.close()
+
+
+def never(*_args, **_options):
+    raise AssertionError("everything was looked at")
+
+
+def clean_at(repo, worktree, commit: str) -> None:
+    """Nothing but the commit's files lies there, as a checkout makes them."""
+    listed = repo.run(["ls-tree", "-r", "-z", "--full-tree", commit]).stdout.split(b"\0")[:-1]
+    modes = {line.partition(b"\t")[2]: line[:6] for line in listed}
+    found = on_disk(worktree.root)
+    assert found.keys() == modes.keys()
+    for path, (_mode, data) in found.items():
+        full = os.path.join(os.fsencode(worktree.root), path)
+        assert data == repo.run(["cat-file", "blob", b"%s:%s" % (commit.encode(), path)]).stdout
+        assert os.path.islink(full) or os.lstat(full).st_mode & 0o111 == (
+            0o111 if b"755" in modes[path] else 0
+        )
+        assert os.path.islink(full) or os.lstat(full).st_mode & 0o600 == 0o600
+    folders = {path.rpartition(b"/")[0] for path in modes} - {b""}
+    assert folders_on_disk(worktree.root) >= folders
+    assert all(any(path.startswith(at + b"/") for path in modes) for at in folders_on_disk(worktree.root))
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=EDITS, then=EDITS)
+@example(edits=[(b"a", "write", b"two\n"), (b"sub/a", "link", b"two\n")], then=[(b"a", "write", b"1\n")])
+@example(edits=[(b"new/one", "write", b"two\n")], then=[(b"sub/deep/b", "delete", b"")])
+@example(edits=[(b"sub/x.log", "write", b"two\n")], then=[(b"build/x", "write", b"1\n")])
+def test_leases_and_captures_are_as_with_a_look_at_everything(shop, edits, then):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    lease = pool.lease(base)
+    lease.prepared()
+    edit(lease.worktree.root, edits)
+    seen = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    lease.give_back()
+    other = repo.add_worktree("full", base)
+    edit(other.root, edits)
+    full = repo.capture(other, base, f"{TASK}-full", aside)
+    for name in ("tree", "changes", "ignored", "nested", "leaving_links", "outside", "over_limit"):
+        assert getattr(seen, name) == getattr(full, name)
+    assert set(seen.unsupported) == set(full.unsupported)
+
+    checked = pool.lease(seen.commit)
+    clean_at(repo, checked.worktree, seen.commit)
+    git = give_git(repo, checked.worktree, seen.commit, base)
+    assert git is not None
+    status = repo.run(
+        ["status", "--porcelain", "-uall", "--ignored"],
+        git_dir=git,
+        work_tree=checked.worktree.root,
+        index=git / "index",
+    )
+    assert status.stdout == b""
+    checked.prepared()
+    edit(checked.worktree.root, then)
+    checked.give_back()
+    for commit in (base, seen.commit, base):
+        again = pool.lease(commit)
+        clean_at(repo, again.worktree, commit)
+        again.give_back()
+
+
+def test_a_plain_task_costs_no_look_at_everything(shop, monkeypatch):
+    repo, pool, person, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    monkeypatch.setattr(capturing, "scan_worktree", never)
+    monkeypatch.setattr(resetting, "reset_worktree", never)
+    lease = pool.lease(base)
+    (lease.worktree.root / "made").mkdir()
+    lease.prepared()
+    (lease.worktree.root / "made" / "file").write_text("1\n")
+    (lease.worktree.root / "a").write_text("2\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    assert [change.path for change in captured.changes] == [b"a", b"made/file"]
+    lease.give_back()
+    checked = pool.lease(captured.commit)
+    assert checked.worktree == lease.worktree
+    clean_at(repo, checked.worktree, captured.commit)
+    checked.prepared()
+    (checked.worktree.root / "made" / "file").write_text("3\n")
+    (checked.worktree.root / "cache.log").write_text("ignored\n")
+    checked.give_back()
+    person.write("b", b"moved on\n")
+    later = repo.snapshot("refs/runs/r1/later").commit
+    for commit in (captured.commit, later, base):
+        again = pool.lease(commit)
+        assert again.worktree == lease.worktree
+        clean_at(repo, again.worktree, commit)
+        again.give_back()
+    person.write("b", BEFORE[b"b"])
+
+
+def test_links_to_dependencies_are_no_part_of_a_result_and_are_made_anew(shop):
+    repo, pool, person, aside = shop
+    person.write("sub/out/dep.js", b"dep")
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    lease = pool.lease(base)
+    made = repo.link_dependencies(lease.worktree, ["out"], "link")
+    assert made == (lease.worktree.root / "sub" / "out",)
+    lease.prepared()
+    (lease.worktree.root / "a").write_text("2\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    assert [change.path for change in captured.changes] == [b"a"]
+    lease.give_back()
+    checked = pool.lease(captured.commit)
+    clean_at(repo, checked.worktree, captured.commit)
+    assert (person.root / "sub/out/dep.js").read_bytes() == b"dep"
+
+
+def test_without_a_sandbox_everything_is_looked_at(shop):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    lease.prepared()
+    outside = lease.worktree.root.parent.parent / "alias"
+    os.link(lease.worktree.root / "a", outside)
+    outside.write_text("by another name, elsewhere\n")  # which no witness sees
+    captured = repo.capture(lease.worktree, base, TASK, aside)
+    assert [change.path for change in captured.changes] == [b"a"]
+    lease.give_back()
+    lease = pool.lease(base)
+    lease.prepared()
+    outside.unlink()
+    os.link(lease.worktree.root / "b", outside)
+    outside.write_text("once more\n")
+    lease.distrust()
+    lease.give_back()
+    again = pool.lease(base)
+    clean_at(repo, again.worktree, base)
+    again.give_back()
+    outside.unlink()
+
+
+def test_a_worktree_that_another_used_meanwhile_is_looked_at(shop):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    lease.prepared()
+    (lease.worktree.root / "a").write_text("2\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    lease.give_back()
+    repo.reset_worktree(lease.worktree, captured.commit)  # as another process would
+    (lease.worktree.root / "sub" / "a").write_text("theirs\n")
+    for commit in (base, captured.commit):
+        again = pool.lease(commit)
+        clean_at(repo, again.worktree, commit)
+        again.give_back()

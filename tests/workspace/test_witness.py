@@ -1,0 +1,177 @@
+"""A witness names every path that was written to, or says that it cannot tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from baton.workspace import witness as watching
+from baton.workspace.witness import Witness
+
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "slot" / "tree"
+    (root / "lib" / "deep").mkdir(parents=True)
+    for name in ("a", "b", "lib/a", "lib/deep/a"):
+        (root / name).write_text(f"{name}\n")
+    (root / "link").symlink_to("a")
+    return root
+
+
+@pytest.fixture
+def witness(root: Path) -> Iterator[Witness]:
+    made = Witness.of(root, [b"lib", b"lib/deep"])
+    if made is None:
+        pytest.skip("this system does not report what is written")
+    yield made
+    made.close()
+
+
+def unseen_by_stat(root: Path) -> None:
+    """Another content of the same size, with the time set back."""
+    before = (root / "lib/a").stat()
+    (root / "lib/a").write_text("LIB/A\n")
+    os.utime(root / "lib/a", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def atomic(root: Path) -> None:
+    (root / "lib/new").write_text("saved\n")
+    (root / "lib/new").replace(root / "lib/a")
+
+
+def swap_for_a_link(root: Path) -> None:
+    (root / "lib/a").unlink()
+    (root / "lib/a").symlink_to("/etc/hostname")
+
+
+def through_memory(root: Path) -> None:
+    import mmap
+
+    with (root / "lib/a").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    mapped[:3] = b"LIB"
+    mapped.close()
+
+
+SAID: list[tuple[Callable[[Path], object], set[bytes]]] = [
+    (lambda root: None, set()),
+    (lambda root: (root / "a").read_text(), set()),
+    (lambda root: (root / "lib/deep/a").write_text("other\n"), {b"lib/deep/a"}),
+    (lambda root: (root / "lib/fresh").write_text("x"), {b"lib/fresh"}),
+    (lambda root: (root / "b").unlink(), {b"b"}),
+    (lambda root: (root / "a").chmod(0o755), {b"a"}),
+    (lambda root: os.utime(root / "a", (OLD, OLD)), {b"a"}),
+    (lambda root: os.truncate(root / "a", 1), {b"a"}),
+    (lambda root: (root / "a").rename(root / "lib/c"), {b"a", b"lib/c"}),
+    (unseen_by_stat, {b"lib/a"}),
+    (atomic, {b"lib/new", b"lib/a"}),
+    (swap_for_a_link, {b"lib/a"}),
+    (through_memory, {b"lib/a"}),
+    (lambda root: os.mkfifo(root / "pipe"), {b"pipe"}),
+]
+
+
+@pytest.mark.parametrize(("act", "paths"), SAID)
+def test_every_way_to_write_is_told_with_its_path(root, witness, act, paths):
+    act(root)
+    assert witness.told(()) == paths
+    assert witness.told(()) == frozenset()  # from there on
+
+
+def link_write_unlink(root: Path) -> None:
+    os.link(root / "a", root / "lib/alias")
+    (root / "lib/alias").write_text("through the other name\n")
+    (root / "lib/alias").unlink()
+
+
+def link_write_replace(root: Path) -> None:
+    os.link(root / "a", root / "lib/alias")
+    (root / "lib/alias").write_text("through the other name\n")
+    (root / "b").replace(root / "lib/alias")
+
+
+def link_write_move_unlink(root: Path) -> None:
+    os.link(root / "a", root / "lib/alias")
+    (root / "lib/alias").write_text("through the other name\n")
+    (root / "lib/alias").rename(root / "lib/other")
+    (root / "lib/other").unlink()
+
+
+def in_from_elsewhere(root: Path) -> None:
+    outside = root.parent.parent / "outside"
+    outside.write_text("x")
+    outside.rename(root / "lib/in")
+
+
+def out_and_gone(root: Path) -> None:
+    (root / "lib/a").rename(root.parent.parent / "out")
+
+
+def folder_for_a_link(root: Path) -> None:
+    (root / "lib").rename(root / "was")
+    (root / "lib").symlink_to("/etc")
+
+
+def more_than_fits(root: Path) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    for _ in range(most // 2 + 1):
+        os.utime(root / "a")
+        os.utime(root / "b")
+
+
+UNSAID = [
+    lambda root: os.link(root / "a", root / "lib/alias"),
+    link_write_unlink,
+    link_write_replace,
+    link_write_move_unlink,
+    in_from_elsewhere,
+    out_and_gone,
+    lambda root: (root / "lib/made").mkdir(),
+    lambda root: (root / "lib/deep").rename(root / "deep"),
+    lambda root: (root / "lib").chmod(0o700),
+    folder_for_a_link,
+    lambda root: (root.parent / "beside").write_text("x"),
+    lambda root: (root / "lib" / ".git").write_text("gitdir: /elsewhere\n"),
+    lambda root: (root / ".git").write_text("gitdir: /elsewhere\n"),
+    lambda root: (root / ".codex").mkdir(),  # and it stays
+    lambda root: (root.parent / ".codex").mkdir(),
+    more_than_fits,
+]
+
+
+@pytest.mark.parametrize("act", UNSAID)
+def test_what_cannot_be_told_is_not_told(root, witness, act):
+    act(root)
+    (root / "b").touch()
+    assert witness.told((b"",)) is None
+    assert witness.told((b"",)) is None  # for ever
+
+
+def test_mount_points_of_a_sandbox_come_and_go_where_it_makes_them(root, witness):
+    for folder in (root, root.parent):
+        (folder / ".codex").mkdir()
+        (folder / ".codex").rmdir()
+    assert witness.told((b"",)) == frozenset()
+    (root / "lib" / ".codex").mkdir()
+    (root / "lib" / ".codex").rmdir()
+    assert witness.told((b"",)) is None
+
+
+def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, witness):
+    (root / "lib/made/below").mkdir(parents=True)
+    (root / "a").write_text("prepared\n")
+    assert witness.settle() == {b"lib/made", b"a"}
+    (root / "lib/made/below/x").write_text("x")
+    assert witness.told(()) == {b"lib/made/below/x"}
+
+
+def test_a_witness_is_not_called_for_more_folders_than_may_be_watched(root, monkeypatch):
+    monkeypatch.setattr(watching, "_most_folders", lambda: 3)
+    assert Witness.of(root, [b"lib", b"lib/deep"]) is None
+    assert Witness.of(root, [b"lib", b"gone"]) is None
