@@ -17,6 +17,7 @@ from baton.process.tree import processes_with_marker
 from consult import killed, scripted
 from consult.conftest import Desk, scripted_question
 from consult.waiting import DEADLINE, until
+from tiers import sampled
 
 WHENS = ("before", "after")
 
@@ -68,7 +69,9 @@ def test_asking_process_killed(desk: Desk, test_root: Path, step: str) -> None:
     assert again["state"] == "answered"
 
 
-@pytest.mark.parametrize("step", [f"{when}-{name}" for name in killed.SESSION_STEPS for when in WHENS])
+@pytest.mark.parametrize(
+    "step", sampled([f"{when}-{name}" for name in reversed(killed.SESSION_STEPS) for when in WHENS], 4)
+)
 def test_session_killed(desk: Desk, test_root: Path, step: str) -> None:
     began, done = test_root / "began", test_root / "done"
     tests = str(Path(__file__).parents[1])

@@ -96,6 +96,7 @@ def test_a_delegated_change_lands_verified_beside_what_the_person_did_meanwhile(
     assert installed.index() == index
 
 
+@pytest.mark.long
 def test_a_supervisor_in_a_project_that_wants_a_control_plane_is_told_so(
     installed: Installed, model: ScriptedModel
 ) -> None:
@@ -210,6 +211,7 @@ def test_a_run_whose_session_ended_is_kept_and_another_session_carries_it_to_its
     assert installed.content() == {**before, "src/calc.py": RIGHT}
 
 
+@pytest.mark.long
 def test_nothing_is_applied_in_the_grace_time_after_the_session_ended(
     installed: Installed, model: ScriptedModel
 ) -> None:

@@ -204,6 +204,7 @@ def test_a_moved_project_goes_on_with_its_pool(sim: Sim, desk: Terminal) -> None
     assert "0 jobs to run, 1 is done already" in desk.pool("run", "jobs.jsonl", cwd=moved)
 
 
+@pytest.mark.long
 def test_a_job_file_that_was_moved_is_missed_by_retry_and_found_again_by_run(
     sim: Sim, desk: Terminal
 ) -> None:
@@ -317,6 +318,7 @@ def test_a_pool_that_runs_elsewhere_can_be_watched_and_cancelled(sim: Sim, desk:
     assert watching.returncode == 0 and "cancelled" in rest
 
 
+@pytest.mark.long
 def test_a_second_run_of_the_same_file_is_refused_while_the_first_goes_on(sim: Sim, desk: Terminal) -> None:
     go_on = threading.Event()
     sim.model.on(marked(desk, "a"), stall(go_on), say("x"))
@@ -360,6 +362,7 @@ def test_on_a_terminal_it_is_a_table_that_ends_in_the_summary(sim: Sim, desk: Te
     assert shown.rstrip().splitlines()[-1].strip().startswith("again:  baton pool retry")
 
 
+@pytest.mark.long
 def test_a_second_interrupt_on_a_terminal_gives_it_back_and_says_how_to_go_on(
     sim: Sim, desk: Terminal
 ) -> None:

@@ -235,6 +235,7 @@ def test_a_prompt_is_neither_an_argument_nor_given_to_a_shell(sim: Sim, desk: Te
     assert not (desk.folder / "made").exists()
 
 
+@pytest.mark.long
 @codex
 def test_total_concurrency_is_kept_and_one_writer_works_at_a_time(sim: Sim, desk: Terminal) -> None:
     rows = [job(desk, f"r{number}") for number in range(4)]
@@ -306,6 +307,7 @@ def test_each_retry_waits_twice_as_long_as_the_one_before() -> None:
     assert backoff(0.0, 5) == 0.0
 
 
+@pytest.mark.long
 @codex
 def test_only_jobs_whose_output_is_still_what_was_kept_are_skipped(sim: Sim, desk: Terminal) -> None:
     rows = [job(desk, name) for name in ("intact", "damaged", "changed")]
@@ -400,6 +402,7 @@ def test_a_run_directory_belongs_to_its_job_file(sim: Sim, desk: Terminal) -> No
     assert "1 is done already" in desk.pool("run", "jobs.jsonl")
 
 
+@pytest.mark.long
 @codex
 def test_a_run_directory_that_was_lost_costs_nothing_that_was_done(sim: Sim, desk: Terminal) -> None:
     row = job(desk, "a")

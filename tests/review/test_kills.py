@@ -7,6 +7,8 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import pytest
+
 from baton.process.tree import processes_with_marker
 from consult.waiting import until
 from review.conftest import FINDING, Desk
@@ -15,6 +17,7 @@ from review.killing import killed
 killed_after = partial(killed, "review.killed")
 
 
+@pytest.mark.long
 def test_session_killed_at_every_step_of_a_review_is_gone_on_with(desk: Desk) -> None:
     # The answer in a wrong form first, so that the repair is among the steps.
     desk.script.says("codex", {"text": "No."}, {"findings": [FINDING]})

@@ -184,6 +184,7 @@ def test_unparsable_twice_never_blocks_the_others_and_keeps_its_text(desk: Desk)
     assert end["state"] == "finalised"
 
 
+@pytest.mark.long
 def test_unparsable_one_can_be_retried_with_the_question_as_approved(desk: Desk) -> None:
     desk.script.says("codex", {"text": "No."}, {"text": "No."}, {"findings": [FINDING]})
     done = desk.reviewed()
@@ -210,6 +211,7 @@ def test_one_that_fails_does_not_keep_the_other_from_counting(desk: Desk) -> Non
     assert done["note"] == "without findings of codex"
 
 
+@pytest.mark.long
 def test_questions_of_a_review_have_a_ceiling(desk: Desk) -> None:
     desk.add_policy("max_turns = 2\n")
     desk.script.says("codex", {"text": "No."})
@@ -219,6 +221,7 @@ def test_questions_of_a_review_have_a_ceiling(desk: Desk) -> None:
         desk.review("retry", done["reviewId"])
 
 
+@pytest.mark.long
 def test_cancelled_review_keeps_what_came_and_can_be_retried(desk: Desk) -> None:
     desk.script.says("codex", {"hang": 1}, {"findings": []})
     plan = desk.plan()
@@ -240,6 +243,7 @@ def test_killed_before_the_first_question_goes_on_by_itself(desk: Desk) -> None:
     assert len(desk.script.prompts("codex")) == 1
 
 
+@pytest.mark.long
 def test_killed_between_the_answer_and_the_repair_goes_on_by_itself(desk: Desk) -> None:
     desk.script.says("codex", {"text": "No."}, {"findings": [FINDING]})
     plan = desk.plan()
@@ -329,6 +333,7 @@ def test_recheck_shows_the_earlier_findings_and_takes_gone_for_fixed(desk: Desk)
     assert (step["disposition"], step["by"]) == ("fixed", "recheck")
 
 
+@pytest.mark.long
 def test_finding_that_is_still_there_must_be_answered_again(desk: Desk) -> None:
     name = fixed_once(desk)
     desk.script.says("codex", {"earlier": [{"finding": "F1", "status": "still", "note": None}]})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tiers import sampled
 from tools.client import call, hello, request
 from tools.conftest import StartClient
 
@@ -79,7 +80,7 @@ def test_unknown_methods_are_answered_by_the_full_server(start_front: StartClien
         assert client.ask("x", "made/up")["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+@pytest.mark.parametrize("number", sampled([signal.SIGTERM, signal.SIGKILL, signal.SIGHUP], 1))
 @pytest.mark.parametrize("handed_over", [False, True])
 def test_a_signal_ends_it_before_and_after_the_hand_over(
     number: signal.Signals, handed_over: bool, start_front: StartClient
