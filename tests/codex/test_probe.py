@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from baton.codex.binary import find_codex
+from baton.codex.direct import HELPER
 from baton.codex.probe import Probe, judge, probe
 from codex.place import Ground
 
@@ -24,7 +25,14 @@ def ground(test_root: Path, codex_binary: Path) -> Ground:
 
 
 def test_everything_in_order_has_nothing_to_say() -> None:
-    assert judge(ALL_WELL, PRIVATE, "") == Probe(runs=True, prevents=True, loopback=True, why=None)
+    found = judge(ALL_WELL, PRIVATE, "", alike=True)
+    assert found == Probe(runs=True, prevents=True, loopback=True, direct=True, why=None)
+
+
+def test_helper_by_itself_is_not_used_where_anything_differs_or_does_not_hold() -> None:
+    assert not judge(ALL_WELL, PRIVATE, "").direct
+    assert not judge(ALL_WELL | {"outside"}, PRIVATE, "", alike=True).direct
+    assert not judge(ALL_WELL, frozenset(), "", alike=True).direct
 
 
 @pytest.mark.parametrize("escape", ["outside", "secret", "out", "settings"])
@@ -55,7 +63,7 @@ def test_sandbox_without_loopback_still_prevents() -> None:
 async def test_real_sandbox_holds_and_is_tried_once(ground: Ground) -> None:
     cache = ground.state.scratch
     found = await probe(ground.binary, ground.home, cache=cache, env=ENV)
-    assert found == Probe(runs=True, prevents=True, loopback=True, why=None)
+    assert found == Probe(runs=True, prevents=True, loopback=True, direct=True, why=None)
     file = cache / "sandbox-probe.json"
     kept = json.loads(file.read_text())
     kept["probe"]["why"] = "as it was kept"
@@ -94,3 +102,21 @@ async def test_program_that_does_not_sandbox_is_found_out(ground: Ground, test_r
     found = await probe(replace(ground.binary, path=fraud), ground.home, cache=ground.state.scratch, env=ENV)
     assert (found.runs, found.prevents, found.loopback) == (True, False, False)
     assert "write outside" in (found.why or "")
+
+
+@pytest.mark.anyio
+@pytest.mark.codex
+async def test_helper_that_makes_another_sandbox_is_not_used_by_itself(
+    ground: Ground, test_root: Path
+) -> None:
+    other = test_root / "codex"
+    other.write_text(
+        "#!/bin/bash\n"
+        f"real={ground.binary.path}\n"
+        f'case "$0" in *{HELPER}) exec -a {HELPER} $real "${{@//\\"deny\\"/\\"read\\"}}";; esac\n'
+        'exec $real "$@"\n'
+    )
+    other.chmod(0o755)
+    found = await probe(replace(ground.binary, path=other), ground.home, cache=ground.state.scratch, env=ENV)
+    assert (found.runs, found.prevents, found.loopback, found.direct) == (True, True, True, False)
+    assert found.why is None

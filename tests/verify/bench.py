@@ -33,7 +33,7 @@ class Bench:
     runs: int = 0
 
     @classmethod
-    def make(cls, root: Path, binary: CodexBinary) -> Bench:
+    def make(cls, root: Path, binary: CodexBinary, *, direct: bool = False) -> Bench:
         state = StateFolder.find({"BATON_STATE": str(root / "state"), "HOME": str(root / "home")})
         person, worktree = root / "project", state.worktrees / "run" / "check"
         for folder in (person, worktree, root / "home" / ".codex"):
@@ -46,7 +46,7 @@ class Bench:
             scratch=state.scratch / "check",
             person_root=person,
         )
-        sandbox = CheckSandbox(binary, home, denied=(state.root,))
+        sandbox = CheckSandbox(binary, home, denied=(state.root,), direct=direct)
         return cls(person, place, sandbox, Artifacts(state), state)
 
     def theirs(self, path: str, text: str, mode: int = 0o644) -> Path:

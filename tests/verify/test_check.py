@@ -333,3 +333,31 @@ async def test_check_cannot_put_another_file_in_the_place_of_its_output(bench: B
     result = await bench.check([PYTHON, "-c", swap, str(secret)])
     assert (result.status, result.tail.strip()) == (CheckStatus.FAILED, "swapped")
     assert bench.output(result) == "swapped\n"
+
+
+VIEW = """
+import os, socket
+def family(number):
+    try:
+        socket.socket(number).close()
+    except OSError as error:
+        return error.errno
+for line in open("/proc/self/mountinfo"):
+    before, _, after = line.partition(" - ")
+    print(*before.split()[3:6], *after.split())
+print(*(line for line in open("/proc/self/status") if line.startswith(("Cap", "No", "Sec", "Uid", "Gid"))))
+print(os.listdir("/proc/self/fd"), os.getsid(0), sorted(os.environ), [family(number) for number in range(48)])
+"""
+
+
+async def test_helper_by_itself_makes_the_sandbox_that_codex_makes(bench: Bench) -> None:
+    bench.theirs("deps/file", "content")
+    bench.share("deps")
+    seen = []
+    for direct in (True, False):
+        bench.sandbox = replace(bench.sandbox, direct=direct)
+        result = await bench.check([PYTHON, "-c", VIEW])
+        assert result.status is CheckStatus.PASSED, result
+        seen.append(bench.output(result).replace(f"check-{bench.runs}", "check-N"))
+    assert seen[0] == seen[1]
+    assert str(bench.place.worktree) in seen[0]

@@ -30,7 +30,7 @@ SECONDS = 20.0
 LOCK_SECONDS = 60.0
 
 _ATTEMPTS = """
-import os, socket, sys
+import hashlib, os, socket, sys
 inside, outside, secret, port, server = sys.argv[1:]
 def attempt(name, action):
     try:
@@ -49,7 +49,23 @@ def settings():
 def listen():
     with socket.create_server(("127.0.0.1", 0)) as own:
         socket.create_connection(own.getsockname(), 5).close()
+def refused(family):
+    try:
+        socket.socket(family).close()
+    except OSError as error:
+        return error.errno
+def mounted(line):
+    before, _, after = line.partition(" - ")
+    return before.split()[3:6] + after.split()
+def seen():
+    with open("/proc/self/mountinfo") as file:
+        yield from (mounted(line) for line in file)
+    with open("/proc/self/status") as file:
+        yield from (line for line in file if line.startswith(("Cap", "NoNewPrivs", "Seccomp", "Uid", "Gid")))
+    yield from ((family, refused(family)) for family in range(48))
+    yield sorted(os.environ)
 print("started", flush=True)
+print("view-" + hashlib.sha256(repr(list(seen())).encode()).hexdigest(), flush=True)
 attempt("inside", lambda: write(inside))
 attempt("outside", lambda: write(outside))
 attempt("secret", lambda: open(secret).read())
@@ -69,6 +85,8 @@ class Probe:
     """It runs, and writing outside, reading what is denied and connecting out all failed."""
     loopback: bool
     """Its private network has a loopback and no way out."""
+    direct: bool
+    """Codex's sandbox helper by itself makes the very same sandbox, seen from inside."""
     why: str | None
     """One line on what is wrong; None when all is well."""
 
@@ -123,15 +141,23 @@ async def _try(binary: CodexBinary, home: WorkerHome, cache: Path, env: Mapping[
     try:
         strict, strict_error = await _trial(binary, home, folder, env, Network.NONE)
         open_, _ = await _trial(binary, home, folder, env, Network.LOOPBACK)
+        alike = [
+            (await _trial(binary, home, folder, env, network, direct=True))[0] == found
+            for network, found in ((Network.NONE, strict), (Network.LOOPBACK, open_))
+        ]
     except (BatonError, OSError) as error:
-        return Probe(runs=False, prevents=False, loopback=False, why=f"the sandbox cannot be tried: {error}")
+        why = f"the sandbox cannot be tried: {error}"
+        return Probe(runs=False, prevents=False, loopback=False, direct=False, why=why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return judge(strict, open_, strict_error)
+    return judge(strict, open_, strict_error, alike=all(alike))
 
 
-def judge(strict: frozenset[str], private: frozenset[str], error: str) -> Probe:
-    """Conclude from what succeeded without a network and with a private one."""
+def judge(strict: frozenset[str], private: frozenset[str], error: str, *, alike: bool = False) -> Probe:
+    """Conclude from what succeeded without a network and with a private one.
+
+    `alike` says that the same was seen, word for word, where the sandbox was set up directly.
+    """
     escapes = {
         "outside": "a command can write outside its scope",
         "secret": "a command can read what is denied",
@@ -140,7 +166,7 @@ def judge(strict: frozenset[str], private: frozenset[str], error: str) -> Probe:
     }
     if "started" not in strict:
         why = f"the sandbox runs no command at all: {error or 'no output'}"
-        return Probe(runs=False, prevents=False, loopback=False, why=why)
+        return Probe(runs=False, prevents=False, loopback=False, direct=False, why=why)
     escaped = [text for name, text in escapes.items() if name in strict]
     if "inside" not in strict:
         escaped.append("a command cannot write inside its scope")
@@ -149,11 +175,18 @@ def judge(strict: frozenset[str], private: frozenset[str], error: str) -> Probe:
     wrong: str | None = f"the sandbox does not hold: {'; '.join(escaped)}" if escaped else None
     if wrong is None and not loopback:
         wrong = "checks have no loopback: the sandbox gives no private network here"
-    return Probe(runs="inside" in strict, prevents=not escaped, loopback=loopback, why=wrong)
+    direct = alike and loopback and not escaped
+    return Probe(runs="inside" in strict, prevents=not escaped, loopback=loopback, direct=direct, why=wrong)
 
 
 async def _trial(
-    binary: CodexBinary, home: WorkerHome, folder: Path, env: Mapping[str, str], network: Network
+    binary: CodexBinary,
+    home: WorkerHome,
+    folder: Path,
+    env: Mapping[str, str],
+    network: Network,
+    *,
+    direct: bool = False,
 ) -> tuple[frozenset[str], str]:
     inside, outside, secret = folder / "inside", folder / "outside", folder / "secret"
     for each in (inside, outside, secret):
@@ -164,7 +197,9 @@ async def _trial(
         argv += [str(inside / "x"), str(outside / "x"), str(secret / "file")]
         argv += [str(listener.getsockname()[1]), secrets.token_hex(4)]
         fence = Fence(writable=(inside,), denied=(secret,), network=network, readable=_interpreter())
-        command = sandboxed_argv(binary, home, argv, cwd=inside, env=env, inside={}, fence=fence)
+        command = sandboxed_argv(
+            binary, home, argv, cwd=inside, env=env, inside={}, fence=fence, direct=direct
+        )
         seen, error = await _observe(command.argv, command.env, inside)
         return (seen | {"out"} if _was_reached(listener) else seen), error
 

@@ -134,6 +134,7 @@ def _sandbox(ctx: RunContext) -> CheckSandbox | None:
         ),
         denied_globs=ctx.session.denied_globs,
         loopback=ctx.machine.probe.loopback,
+        direct=ctx.machine.probe.direct,
     )
 
 

@@ -31,6 +31,7 @@ async def run_job_checks(ctx: PoolContext, job: Job, scratch: Path) -> list[Chec
             home=ctx.machine.home,
             denied=(*ctx.machine.home.secrets, ctx.house.codex_home, ctx.house.state.root),
             loopback=ctx.machine.probe.loopback,
+            direct=ctx.machine.probe.direct,
         )
     plan = await blocking(job_plan, job)
     results: list[CheckResult] = []

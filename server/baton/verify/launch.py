@@ -56,6 +56,7 @@ class Launch:
             env=self.env,
             inside=inside,
             fence=self._fence(self.sandbox),
+            direct=self.sandbox.direct,
         )
 
     def _fence(self, sandbox: CheckSandbox) -> Fence:

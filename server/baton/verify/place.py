@@ -54,6 +54,8 @@ class CheckSandbox:
     denied_globs: tuple[str, ...] = ()
     loopback: bool = True
     """Whether a private loopback is to be had on this machine, as the probe found."""
+    direct: bool = False
+    """Whether Codex's sandbox helper may be started by itself, as the probe found."""
 
 
 @dataclass(frozen=True)
