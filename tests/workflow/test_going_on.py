@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
 
+from baton.cli.review import review
 from baton.cli.workflow import workflow
+from baton.cli.workflow_text import table
+from baton.contract.errors import InvalidInput
+from baton.contract.workflow import Step
+from baton.workflow.words import TerminalWords
 from consult.scripted import look
 from consult.waiting import until
 from workflow.conftest import Desk
 from workflow.driven import RIGHT, said
 
 
-def at_review(desk: Desk) -> dict[str, Any]:
+def at_review(desk: Desk, reviewers: str = "ask:opencode") -> dict[str, Any]:
     """The session did everything up to the review, which is shown."""
-    desk.start(bindings={"review": "ask:opencode"})
+    desk.start(bindings={"review": reviewers})
     desk.call("record", step="plan", text="p")
     desk.call("record", step="brief", text="b")
     (desk.folder / "calc.py").write_text(RIGHT)
@@ -110,12 +118,16 @@ def test_the_same_in_a_terminal(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> 
         return CliRunner().invoke(workflow, arguments, input=stdin)
 
     started = baton("start", "Right sums.", "--bind", "review=ask:opencode")
-    assert started.exit_code == 0 and "record step=plan" in started.output, started.output
     (known,) = desk.house.ledger.workflows()
     name = known.workflow_id
+    assert started.exit_code == 0, started.output
+    assert f"next: `baton workflow record {name} plan --file FILE`" in started.output, started.output
     assert baton("record", name[:5], "plan", "--text", "p").exit_code == 0
     assert baton("record", name, "brief", "--text", "b").exit_code == 0
     (desk.folder / "calc.py").write_text(RIGHT)
+    assert "context: the implement step is the session's own" in str(
+        baton("next", name, "--context", "calc.py").exception
+    )
     baton("record", name, "implement")
     told = baton("record", name, "test", "--test", "check", "--exit-status", "0")
     assert "passed (said by host)" in told.output, told.output
@@ -147,3 +159,70 @@ def test_an_answer_is_short_and_what_to_do_is_never_cut(desk: Desk) -> None:
         assert len(json.dumps(answer)) < 3_000, answer
     assert told["next"].endswith(f"confirm={told['confirm']}")
     assert len(desk.call("status", what="product", step="plan", limit=30_000)["text"]) > 20_000
+
+
+COMMAND = re.compile(r"`baton (?:workflow|review) ([^`]+)`")
+
+
+@pytest.mark.parametrize("step", [*Step, None])
+def test_what_a_terminal_is_told_to_type_is_a_command_that_there_is(step: Step | None) -> None:
+    words = TerminalWords()
+    told = [words.wait("w1"), words.cancel("w1"), words.attention("w1"), words.rest("w1")]
+    told += [words.retry("r1", "claude")]
+    if step is not None:
+        told += [words.show("w1", step), words.again("w1", step), words.agree("w1", step, "secret")]
+        told += [words.record("w1", step), words.take_over("w1", step)]
+    assert "secret" not in " ".join(told) and not re.search(r"\w=<|step=|moreRounds", " ".join(told))
+    for line in told:
+        assert COMMAND.search(line), line
+    for typed in COMMAND.finditer(" ".join(told)):
+        group = workflow if typed.group().startswith("`baton workflow") else review
+        name, *arguments = typed.group(1).split()
+        known = group.get_command(click.Context(group), name)
+        assert known is not None, typed.group()
+        values = ["0" if one == "NUMBER" else __file__ if one == "FILE" else one for one in arguments]
+        known.make_context(name, values)
+
+
+def test_steps_of_any_length_stand_in_columns() -> None:
+    rows = [("1", "plan", "done", "host"), ("1000", "synthesise", "previewed", "ask " + "名前 (m), " * 20)]
+    first, second = table(rows, None)
+    assert first.index("host") == second.index("ask") == cell_len("  1000  synthesise  previewed  ")
+    lines = list(table(rows, 60))
+    assert lines[0] == first and len(lines) > 3
+    assert all(cell_len(line) <= 60 or not line.isascii() for line in lines)
+    assert all(line.startswith(" " * first.index("host")) for line in lines[2:])
+
+
+def test_several_reviewers_can_be_asked_from_a_terminal(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.consult.service.ProgramLook", lambda: look)
+    with pytest.raises(InvalidInput, match="ownFindings"):
+        at_review(desk, "ask:opencode,claude")
+    told = CliRunner().invoke(workflow, ["next", desk.id], input="n\n")
+    assert told.exit_code == 0 and "due: review by ask opencode" in told.output, (told.output, told.exception)
+
+
+def test_material_that_nobody_is_sent_is_refused(desk: Desk) -> None:
+    bindings = {"review": "ask:opencode", "plan": "host"}
+    refused = desk.refuses("start", goal="g", bindings=bindings, context="Mind the sign.").message
+    assert refused == "context: the plan step is the session's own and sends nothing", refused
+    assert desk.house.ledger.workflows() == []
+    desk.start(bindings=bindings)
+    assert "session's own" in desk.refuses("next", contextPaths=["calc.py"]).message
+
+
+def test_material_given_with_the_start_goes_with_the_first_step_that_is_sent(desk: Desk) -> None:
+    desk.script.says("codex", said("Turn the sign."))
+    told = desk.start(context="Mind the sign.")
+    assert told["due"]["step"] == "plan"
+    desk.call("next", confirm=told["confirm"])
+    assert "Mind the sign." in desk.script.prompts("codex")[0]
+
+
+def test_material_for_a_review_waits_for_the_tests_that_come_first(desk: Desk) -> None:
+    at_review(desk)
+    assert "contextPaths: a review sends" in desk.refuses("next", contextPaths=["calc.py"]).message
+    (desk.folder / "more.py").write_text("more = 1\n")
+    told = desk.call("next", context="Mind the sign.")
+    assert told["state"] == "test" and "context: not sent" in told["note"], told
+    assert "session's own" in desk.refuses("next", context="Mind the sign.").message

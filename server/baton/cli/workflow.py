@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import click
 from baton.cli.group import Group
 from baton.cli.listing import print_jobs
 from baton.cli.pairs import read_pairs
-from baton.cli.shown import echo_json, many_lines, one_line
+from baton.cli.shown import echo_json, one_line
+from baton.cli.workflow_text import due_text, print_workflow
 from baton.contract.base import parse
 from baton.contract.errors import InvalidInput
 from baton.contract.session import Session
@@ -155,7 +155,7 @@ def replan(
             click.echo(f"ceilings: {told}", err=as_json)
         if not yes:
             click.confirm("change it?", abort=True, err=True)
-        _print(_do(house, "replan", workflow_id, confirm=shown["confirm"], **given), as_json)
+        print_workflow(_do(house, "replan", workflow_id, confirm=shown["confirm"], **given), as_json)
 
 
 @workflow.command()
@@ -164,7 +164,7 @@ def replan(
 def cancel(workflow_id: str, as_json: bool) -> None:
     """Stop what is at work and end the workflow; what was made is kept."""
     with House.open() as house:
-        _print(_do(house, "cancel", workflow_id), as_json)
+        print_workflow(_do(house, "cancel", workflow_id), as_json)
 
 
 @workflow.command("list")
@@ -201,7 +201,7 @@ def list_(limit: int, as_json: bool) -> None:
 def show(workflow_id: str, what: str, step: str | None, as_json: bool) -> None:
     """A workflow, or a part of it."""
     with House.open() as house:
-        _print(_do(house, "status", workflow_id, what=what, step=step, limit=30_000), as_json)
+        print_workflow(_do(house, "status", workflow_id, what=what, step=step, limit=30_000), as_json)
 
 
 @workflow.command()
@@ -228,21 +228,11 @@ def _go(
 
         told = begin(doing)
         while ask and "confirm" in told:
-            click.echo(many_lines(_due(told)), err=as_json)
+            click.echo(due_text(told), err=as_json)
             if not yes and not click.confirm("send it?", err=True):
                 break
             told = doing("next", told["workflowId"], confirm=told["confirm"], waitSeconds=wait)
-        _print(told, as_json)
-
-
-def _due(told: dict[str, Any]) -> str:
-    due = dict(told["due"])
-    lines = [*told.get("did", ()), f"due: {due.pop('step')} by {due.pop('by')}"]
-    for name, value in due.items():
-        lines.append(
-            f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        )
-    return "\n".join(lines)
+        print_workflow(told, as_json)
 
 
 def _do(house: House, action: str, workflow_id: str | None = None, **arguments: Any) -> dict[str, Any]:
@@ -250,6 +240,7 @@ def _do(house: House, action: str, workflow_id: str | None = None, **arguments: 
     from baton.engine.service import Service
     from baton.review.service import ReviewService
     from baton.workflow.service import WorkflowService
+    from baton.workflow.words import TerminalWords
 
     known = None if workflow_id is None else house.ledger.workflow_named(workflow_id)
     folder = str(Path.cwd()) if known is None else known.workspace
@@ -260,36 +251,10 @@ def _do(house: House, action: str, workflow_id: str | None = None, **arguments: 
 
     async def ask() -> dict[str, Any]:
         consulting = ConsultService(house)
-        service = WorkflowService(consulting, ReviewService(consulting), Service(house))
+        service = WorkflowService(consulting, ReviewService(consulting), Service(house), TerminalWords())
         return await service.workflow(call, Session(cwd=folder))
 
     return anyio.run(ask)
-
-
-def _print(told: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        echo_json(told)
-        return
-    if "text" in told:
-        click.echo(many_lines(str(told["text"])))
-        return
-    click.echo(one_line(f"{told['workflowId']}  {told['state']}  round {told.get('round', '')}"))
-    for line in told.get("did", ()):
-        click.echo(one_line(f"  {line}"))
-    if isinstance(told.get("steps"), list):
-        for step in told["steps"]:
-            click.echo(one_line(f"  {step['number']:>3}  {step['step']:<10} {step['state']:<9} {step['by']}"))
-    for name, who in told.get("bindings", {}).items():
-        click.echo(one_line(f"  {name}: {who}"))
-    for finding in told.get("findings", ()):
-        click.echo(one_line(f"  {finding['id']} {finding['severity']}: {finding['title']}"))
-    following = told.get("next")
-    if "confirm" in told:
-        # The tool's words speak of a token, which nobody types here.
-        following = f"`baton workflow next {told['workflowId']}` shows the {told['state']} step and asks"
-    for name, text in (("note", told.get("note")), ("next", following)):
-        if text:
-            click.echo(one_line(f"{name}: {text}"))
 
 
 def _disposition(text: str) -> dict[str, str]:

@@ -291,9 +291,10 @@ class ReviewService:
                 if one.severity.serious and not one.answered and one.id not in decided
             ]
             if missing:
+                lack = "has none" if len(missing) == 1 else "have none"
                 raise InvalidInput(
-                    f"dispositions: every critical and important finding needs one; {', '.join(missing)} have"
-                    " none (fixed, rejected or accepted_risk with a reason, or open)"
+                    f"dispositions: every critical and important finding needs one; {', '.join(missing)} {lack}"
+                    " (fixed, rejected or accepted_risk with a reason, or open)"
                 )
             review = self._ledger.decide(
                 review.review_id, decisions, conclusion=conclusion or None, finalise=True

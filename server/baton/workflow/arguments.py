@@ -8,7 +8,7 @@ from __future__ import annotations
 from pydantic.alias_generators import to_camel
 
 from baton.contract.errors import InvalidInput
-from baton.contract.workflow import Step, WorkflowAction, WorkflowCall
+from baton.contract.workflow import Executor, Step, WorkflowAction, WorkflowCall
 
 _TAKES: dict[WorkflowAction, tuple[str, ...]] = {
     WorkflowAction.START: (
@@ -64,3 +64,38 @@ def check_arguments(call: WorkflowCall) -> None:
                 raise InvalidInput(
                     f"{to_camel(name)}: what is confirmed is what was shown; give it to next without confirm"
                 )
+
+
+def material_of(call: WorkflowCall) -> list[str]:
+    """What a call gives for one step alone, by the names of the arguments.
+
+    What is given with the start as paths goes along with every step.
+    """
+    if call.action is WorkflowAction.START:
+        return ["context"] if call.context is not None else []
+    if call.action is not WorkflowAction.NEXT:
+        return []
+    return [to_camel(name) for name in _SHOWN_FIRST if getattr(call, name)]
+
+
+def refuse_unsent(
+    call: WorkflowCall, state: str, due: Step | None, executor: Executor, running: bool
+) -> None:
+    """Raises `InvalidInput` for material that the step that is due sends to nobody."""
+    given = material_of(call)
+    if not given:
+        return
+    if due is None:
+        why = f"the workflow is {state} and sends nothing"
+    elif running:
+        why = f"the {due.value} step is at work with what was shown; give it to next once another is due"
+    elif not executor.delegated:
+        who = "Baton's" if executor is Executor.BATON else "the session's own"
+        why = f"the {due.value} step is {who} and sends nothing"
+    elif due is Step.REVIEW and "contextPaths" in given:
+        given, why = ["contextPaths"], "a review sends the change itself; give more as context"
+    elif due is not Step.REVIEW and "ownFindings" in given:
+        given, why = ["ownFindings"], f"they go with a review, and {due.value} is due"
+    else:
+        return
+    raise InvalidInput(f"{', '.join(given)}: {why}")

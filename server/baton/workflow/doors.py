@@ -14,6 +14,7 @@ from baton.ledger.workflow_records import WorkflowRecord
 from baton.review.confirm import Person, nobody
 from baton.review.service import ReviewService
 from baton.workflow.ground import Ground
+from baton.workflow.words import TOOL, Words
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Doors:
     engine: Service
     session: Session
     person: Person = nobody
+    words: Words = TOOL
 
     @property
     def house(self) -> House:

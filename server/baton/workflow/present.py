@@ -40,12 +40,11 @@ def present(doors: Doors, job: Job, since: int, due: dict[str, Any] | None) -> d
     running = job.running
     if running is not None:
         shown["working"] = {"step": running.step.value, "by": Bound.model_validate(running.binding).shown}
-        shown["next"] = f"workflow next {job.id} waits for it; cancel stops it"
+        shown["next"] = doors.words.wait(job.id)
     elif due is not None:
         token = due.pop("confirm")
         shown |= {"due": due, "confirm": token}
-        send = f"next {job.id} confirm={token}"
-        shown["next"] = f"nothing was sent; when the person agrees to what is due: {send}"
+        shown["next"] = doors.words.agree(job.id, Step(due["step"]), token)
     else:
         shown["next"] = needs(doors, job)
     if workflow.state.step is Step.SYNTHESISE and running is None:
@@ -54,7 +53,7 @@ def present(doors: Doors, job: Job, since: int, due: dict[str, Any] | None) -> d
     following = shown.pop("next")
     cut = fit(shown, MAX_RESULT - size(following))
     if SHORTENED in cut:
-        cut[SHORTENED] = "long parts are cut; status what=product, patch, output or steps has the rest"
+        cut[SHORTENED] = f"long parts are cut; {doors.words.rest(job.id)}"
     return {**cut, "next": following}
 
 
@@ -100,7 +99,7 @@ def _findings(doors: Doors, job: Job) -> dict[str, Any]:
     unread = unread_seats(doors.house, review.review_id)
     if unread and review.state is ReviewState.AWAITING_SYNTHESIS:
         shown["unparsed"] = unread
-        shown["next"] = f"review retry {review.review_id} asks {unread[0]} again; or " + needs(doors, job)
+        shown["next"] = f"{doors.words.retry(review.review_id, unread[0])}; or {needs(doors, job)}"
     return shown
 
 
@@ -108,9 +107,6 @@ def summary(doors: Doors, job: Job) -> dict[str, Any]:
     """All of a workflow at a glance: its terms, its counts, and where everything is."""
     spent = used(doors.house, job)
     shown = present(doors, job, max((one.number for one in job.steps), default=0), None)
-    preview = job.preview
-    if preview is not None and job.running is None:
-        shown["next"] = f"workflow next {job.id} shows the {preview.step.value} step again"
     return shown | {
         "goal": excerpt(job.workflow.goal),
         "workspace": job.workflow.workspace,

@@ -49,8 +49,7 @@ async def record(doors: Doors, job: Job, call: WorkflowCall) -> Outcome:
     rejects = due is Step.APPLY and call.reject is not None
     if bound.executor is not Executor.HOST and not rejects:
         raise WrongState(
-            f"{due.value} is bound to {bound.shown}, not to the session; call next, or take it over with"
-            f' replan bindings={{"{due.value}": "host"}}'
+            f"{due.value} is bound to {bound.shown}, not to the session; {doors.words.take_over(job.id, due)}"
         )
     outcome = await _outcome(doors, job, due, call)
     step = WorkflowStepRecord(
@@ -137,30 +136,31 @@ def clean(text: str | None) -> str | None:
 
 def needs(doors: Doors, job: Job) -> str:
     """What the session has to do now for the step that is its own, in one line."""
-    due = job.workflow.state.step
+    due, words = job.workflow.state.step, doors.words
+    if due is not None and (executor := job.terms.bindings[due].executor) is not Executor.HOST:
+        delegated = executor.delegated or executor is Executor.SKIP
+        return words.show(job.id, due) if delegated else words.again(job.id, due)
     match due:
         case Step.RESEARCH | Step.PLAN | Step.BRIEF:
-            return f"record step={due.value} text=<the {due.value}>"
+            return words.record(job.id, due)
         case Step.IMPLEMENT | Step.FIX:
             what = "the plan" if due is Step.IMPLEMENT else "what is open"
-            return f"do {what} in the workspace, then record step={due.value} (commit=<id> once committed)"
+            return f"do {what} in the workspace, then {words.record(job.id, due)}"
         case Step.APPLY:
             try:
                 command = fetch(doors, job)
             except BatonError as error:
-                return f"{error.message}; bring it back, or cancel"
+                return f"{error.message}; bring it back, or {words.cancel(job.id)}"
             return (
-                f"apply it and commit: {command} && git cherry-pick FETCH_HEAD; then record"
-                " step=apply commit=<id>, or reject=<why>"
+                f"apply it and commit: {command} && git cherry-pick FETCH_HEAD; then"
+                f" {words.record(job.id, due)}"
             )
         case Step.TEST:
-            return "run the tests, then record step=test report={command, exitCode, seconds, output}"
+            return f"run the tests, then {words.record(job.id, due)}"
         case Step.SYNTHESISE:
-            return (
-                "check each finding yourself, then record step=synthesise dispositions=[…] text=<conclusion>"
-            )
+            return f"check each finding yourself, then {words.record(job.id, due)}"
     if job.workflow.state is WorkflowState.NEEDS_ATTENTION:
-        return "ask the person; go on with replan moreRounds=1 step=fix, replan step=plan, or cancel"
+        return words.attention(job.id)
     return "nothing: it is over"
 
 

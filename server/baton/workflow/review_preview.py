@@ -49,6 +49,8 @@ async def review_preview(
     )
     if parent is not None and before is not None and before.tree == now.tree:
         again = _again(doors, parent.review_id, parent.state, parent.consultation_id)
+        if again is not None and call.context:
+            raise InvalidInput("context: the same review is asked again, word for word as it was agreed to")
         if again is not None:
             request = {"review": parent.review_id, "base": now.commit, "tree": now.tree, **again}
             return request, {"reviewId": parent.review_id, "asksAgain": again["retry"]}
@@ -60,7 +62,10 @@ async def review_preview(
     if not patch.strip():
         raise InvalidInput("review: nothing differs from the start of the workflow; go back with replan step")
     several = len(who.parties) > 1
-    if several and call.own_findings is None and not finalised:
+    own = call.own_findings
+    if several and own is None and not finalised and not doors.words.own_findings_first:
+        own = []
+    if several and own is None and not finalised:
         raise InvalidInput(
             "ownFindings: several reviewers are asked; give your own findings first ([] when there are none)"
         )
@@ -72,7 +77,7 @@ async def review_preview(
         mode=ReviewMode.DEEP if several else ReviewMode.STANDARD,
         context=material,
         reviewers=[party.name for party in who.parties],
-        own_findings=call.own_findings,
+        own_findings=own,
         workspace=job.workflow.workspace,
     )
     # How often it is looked at again is bounded by the workflow's own rounds and ceilings.

@@ -17,7 +17,7 @@ from baton.engine.service import Service
 from baton.ledger.workflow_records import WorkflowStepRecord
 from baton.review.confirm import Person, nobody
 from baton.review.service import ReviewService
-from baton.workflow.arguments import check_arguments
+from baton.workflow.arguments import check_arguments, material_of, refuse_unsent
 from baton.workflow.doors import Doors, ground_of, workflow_lock
 from baton.workflow.ending import cancel, forget
 from baton.workflow.history import Job
@@ -31,6 +31,7 @@ from baton.workflow.replan import replan
 from baton.workflow.review_preview import Moved
 from baton.workflow.start import policy_for, start
 from baton.workflow.tests_run import await_tests, begin_tests
+from baton.workflow.words import TOOL, Words
 from baton.workflow.work import begin, settle
 
 LOCK_SECONDS = 2.0
@@ -39,16 +40,24 @@ LOCK_SECONDS = 2.0
 class WorkflowService:
     """A session's door to workflows."""
 
-    def __init__(self, consulting: ConsultService, reviewing: ReviewService, engine: Service) -> None:
+    def __init__(
+        self,
+        consulting: ConsultService,
+        reviewing: ReviewService,
+        engine: Service,
+        words: Words = TOOL,
+    ) -> None:
+        """`words`: how answers name what can be done next."""
         self._consulting = consulting
         self._reviewing = reviewing
         self._engine = engine
         self._house: House = consulting.house
+        self._words = words
 
     async def workflow(self, call: WorkflowCall, session: Session, person: Person = nobody) -> dict[str, Any]:
         """Do one action. Raises `BatonError`; what was done before it stays."""
         check_arguments(call)
-        doors = Doors(self._consulting, self._reviewing, self._engine, session, person)
+        doors = Doors(self._consulting, self._reviewing, self._engine, session, person, self._words)
         if call.action is WorkflowAction.START:
             return await self._start(doors, call)
         if call.id is None:
@@ -111,9 +120,15 @@ class WorkflowService:
         """Take in what came, do what sends nothing, and stop at what needs the session or its consent."""
         until = time.monotonic() + call.wait_seconds
         token = call.confirm
+        due_first: Step | None = None
         while True:
             job = await blocking(Job.read, self._house, workflow_id)
             due = job.workflow.state.step
+            if due_first is None and not _skipped(job, due):
+                executor = Executor.HOST if due is None else job.terms.bindings[due].executor
+                state = job.workflow.state.value
+                refuse_unsent(call, state, due, executor, job.running is not None)
+                due_first = due
             if job.running is not None:
                 if not await self._take_in(doors, job, job.running, until):
                     break
@@ -143,19 +158,21 @@ class WorkflowService:
                 )
                 continue
             if token is not None:
-                shown = check_token(job.preview, token, due)
+                agreed = check_token(job.preview, token, due)
                 token = None
-                await begin(doors, job, shown)
+                await begin(doors, job, agreed)
                 continue
-            given = call if due is job_step(job, last, call) else _without_material(call)
+            meant = due is due_first and call.action is not WorkflowAction.RECORD
+            given = call if meant else _without_material(call)
             try:
                 seen = await preview(doors, job, given)
             except Moved:
                 continue
             job = await blocking(Job.read, self._house, workflow_id)
-            return await blocking(present, doors, job, last, seen)
+            shown = await blocking(present, doors, job, last, seen)
+            return shown if meant else _with_unsent(shown, call)
         job = await blocking(Job.read, self._house, workflow_id)
-        return await blocking(present, doors, job, last, None)
+        return _with_unsent(await blocking(present, doors, job, last, None), call)
 
     async def _take_in(self, doors: Doors, job: Job, step: WorkflowStepRecord, until: float) -> bool:
         """Whether a running step has ended and was taken in."""
@@ -214,10 +231,17 @@ class WorkflowService:
         return "\n\n".join(str(text) for text in texts if text)
 
 
-def job_step(job: Job, last: int, call: WorkflowCall) -> Step | None:
-    """The step that material given with a call is for: the one that was due when it was made."""
-    done = [one for one in job.steps if one.number > last and one.state in (StepState.DONE, StepState.FAILED)]
-    return None if done else job.workflow.state.step
+def _skipped(job: Job, due: Step | None) -> bool:
+    return due is not None and job.terms.bindings[due].executor is Executor.SKIP
+
+
+def _with_unsent(shown: dict[str, Any], call: WorkflowCall) -> dict[str, Any]:
+    """The answer, with what of the call went nowhere because another step came first."""
+    given = material_of(call)
+    if not given:
+        return shown
+    unsent = f"{', '.join(given)}: not sent, for another step came first; give it again"
+    return {**shown, "note": f"{shown['note']}; {unsent}" if shown.get("note") else unsent}
 
 
 def _without_material(call: WorkflowCall) -> WorkflowCall:
