@@ -93,6 +93,41 @@ def test_a_second_snapshot_sees_every_kind_of_later_change(person, open_reposito
     assert content(repo, repo.snapshot(BASE).commit) == on_disk(person.root)
 
 
+def test_what_changes_while_the_list_of_paths_stays_the_same(person, open_repository, content):
+    repo = open_repository(person)
+    repo.snapshot(BASE)
+
+    def same_as_anew() -> None:
+        seen = content(repo, repo.snapshot(BASE).commit)
+        for cache in (repo.path / "indexes").glob("snapshot*"):
+            cache.unlink()
+        assert seen == content(repo, repo.snapshot(BASE).commit)
+
+    def edit() -> None:
+        person.write("src/a.py", "other\n")
+        os.chmod(person.root / "src/b.py", 0o755)
+
+    def link() -> None:
+        (person.root / "src/b.py").unlink()
+        person.link("src/b.py", "a.py")
+
+    def folder_behind_an_ignored_link() -> None:
+        (person.root / "src").rename(person.root.parent / "moved")
+        (person.root / "src").symlink_to(person.root.parent / "moved")
+
+    def nested() -> None:
+        (person.root / "src").unlink()
+        (person.root / "bin/run").unlink()
+        Person.init(person.root / "bin/run").write("x", "y")
+
+    (person.root / ".git/info/exclude").write_text("/src\n/bin/run\n")
+    for act in (edit, link, folder_behind_an_ignored_link, nested):
+        act()
+        same_as_anew()
+    (person.root / "bin/run").rename(person.root.parent / "away")
+    same_as_anew()
+
+
 def test_a_tracked_folder_replaced_by_a_link_is_recorded_as_a_link(person, open_repository, content):
     outside = person.root.parent / "outside"
     outside.mkdir()

@@ -140,6 +140,12 @@ class _Snapshot:
         if same_paths and not changed and not (dirty.keys() - listing.absent.keys()):
             return
         files.listing.unlink(missing_ok=True)
+        if same_paths and _are_other_contents(dirty, listing):
+            check_bytes(repo, changed)
+            self._read(files, [], changed, listing)
+            if self._are_there(changed):
+                files.listing.write_bytes(digest)
+            return
         ours = parse_entries(repo.run(["ls-files", "-s", "-z"], index=files.index).stdout)
         gone = behind_links(repo.site.root, listing.disk)
         wanted = listing.disk.keys() - gone
@@ -150,13 +156,20 @@ class _Snapshot:
         check_bytes(repo, fresh)
         # Tracked before untracked: a folder in a tracked file's place is entered after the file is gone.
         fresh.sort(key=lambda path: (listing.disk[path] == 0, path))
-        update_index(repo, files.index, repo.site.root, entries, fresh, file_mode=repo.site.file_mode)
-        if not repo.site.file_mode:
-            _take_modes_from_their_index(repo, files.index, listing)
-        top = os.fsencode(repo.site.root) + b"/"
-        if not gone and all(os.path.lexists(top + path) for path in fresh):
+        self._read(files, entries, fresh, listing)
+        if not gone and self._are_there(fresh):
             # A listed path that is not on disk may come back unannounced: then look again next time.
             files.listing.write_bytes(digest)
+
+    def _read(self, files: _Files, entries: list[Entry], disk: list[bytes], listing: Listing) -> None:
+        repo = self.repo
+        update_index(repo, files.index, repo.site.root, entries, disk, file_mode=repo.site.file_mode)
+        if not repo.site.file_mode:
+            _take_modes_from_their_index(repo, files.index, listing)
+
+    def _are_there(self, paths: list[bytes]) -> bool:
+        top = os.fsencode(self.repo.site.root) + b"/"
+        return all(os.path.lexists(top + path) for path in paths)
 
     def _commit(
         self, files: _Files, tree: str, head: str | None, pinned: str | None, listing: Listing
@@ -171,6 +184,18 @@ class _Snapshot:
         record_absent(repo, commit, listing.absent)
         files.last.write_text(json.dumps({"of": fingerprint, "commit": commit}))
         return commit
+
+
+def _are_other_contents(dirty: dict[bytes, int], listing: Listing) -> bool:
+    """Whether all that differs from our index is the content or mode of files and links that are there.
+
+    What is gone, or reached through a link that took a folder's place, git tells with mode 0.
+    """
+    return all(
+        mode not in (0, GITLINK) and path in listing.disk
+        for path, mode in dirty.items()
+        if path not in listing.absent
+    )
 
 
 def _keep(repo: PrivateGit, tree: str, head: str | None, pinned: str | None, listing: Listing) -> str | None:
