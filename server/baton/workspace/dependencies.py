@@ -64,9 +64,9 @@ def may_be_linked(
 
     One of those that were `made` in it, or one that is tracked (as may be a file of that name).
     """
-    wanted = os.fsencode(name)
-    tracked = (path for path in tree_paths(repo, commit).files if path.endswith(wanted))
-    found = {*made, *(worktree.root / os.fsdecode(path) for path in tracked)}
+    paths, wanted = tree_paths(repo, commit), os.fsencode(name)
+    possible = (wanted, *(folder + b"/" + wanted for folder in paths.folders))
+    found = {*made, *(worktree.root / os.fsdecode(path) for path in possible if path in paths.files)}
     return tuple(sorted(path for path in found if path.name == name))
 
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton.workspace.changes import without_folders
 from baton.workspace.index import Entry
 from baton.workspace.sparse import inherit_absent
 from baton.workspace.store import PrivateGit
+from baton.workspace.tree_paths import note_changed
 
 Side = dict[bytes, tuple[int, str]]
 """What one side changed: mode and object by path, mode 0 for a path that is gone."""
@@ -53,9 +55,11 @@ def merge_disjoint(
         (mode, oid, path) for number in taken for path, (mode, oid) in sides[number + 1].items()
     ]
     tree = _tree_with(repo, ours_tree, entries)
-    repo.keep(tree, ours_tree)
+    raw = repo.raw_changes(ours_tree, tree)
+    repo.keep(tree, ours_tree, raw)
     commit = repo.commit_tree(tree, [ours, *(theirs[number] for number in taken)], message)
     inherit_absent(repo, commit, ours)
+    note_changed(repo, ours, commit, without_folders(raw))
     repo.set_ref(ref, commit)
     return Overlay(commit, tree, tuple(taken))
 
