@@ -31,6 +31,8 @@ class Front:
         groups = () if self.worker else switched_on()
         if groups:
             self.answers = surface["consult"]
+            told = surface["instructions"][" ".join(groups)]
+            self.answers["initialize"] = {**self.answers["initialize"], "instructions": told}
             tools = [tool for name in groups for tool in surface["further"].get(name, ())]
             if tools:
                 self.answers["tools"] = {

@@ -173,6 +173,16 @@ def test_tools_for_other_agents_are_small() -> None:
     surface = json.loads(surface_path().read_text())
     told = surface["consult"]["initialize"]["instructions"]
     assert len(told) <= 600 and "yield_time_ms" in told and "consult" in told
+    assert list(surface["instructions"]) == [
+        "consult",
+        "consult review",
+        "consult workflow",
+        "consult review workflow",
+    ]
+    for groups, told in surface["instructions"].items():
+        assert len(told) <= 600 and told.endswith("paid request.")
+        for group in ("review", "workflow"):
+            assert (f": {group}." in told) is (group in groups.split())
     added = [tool for tool in surface["consult"]["tools"]["tools"] if tool not in surface["tools"]["tools"]]
     assert [tool["name"] for tool in added] == ["consult", "records"]
     assert len(json.dumps(added, separators=(",", ":"))) <= 8_000

@@ -46,9 +46,12 @@ def test_front_and_server_list_it_alike_and_only_when_switched_on(
     said = []
     for start in (start_front, start_server):
         with start() as client:
-            client.greet()
-            said.append([client.ask(number, method) for number, method in enumerate(LISTED, 1)])
+            hello = client.greet()
+            said.append([client.ask(number, method) for number, method in enumerate(LISTED, 1)] + [hello])
     assert said[0] == said[1]
+    told = said[0][-1]["instructions"]
+    assert len(told) <= 600 and "yield_time_ms" in told and "{" not in told.replace('{"yield', "")
+    assert ("workflow" in told) is there and ("review" in told) is there
     assert ("workflow" in [tool["name"] for tool in said[0][0]["result"]["tools"]]) is there
     if "result" in said[0][1]:
         prompts = [prompt["name"] for prompt in said[0][1]["result"]["prompts"]]

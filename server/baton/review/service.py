@@ -293,8 +293,8 @@ class ReviewService:
             if missing:
                 lack = "has none" if len(missing) == 1 else "have none"
                 raise InvalidInput(
-                    f"dispositions: every critical and important finding needs one; {', '.join(missing)} {lack}"
-                    " (fixed, rejected or accepted_risk with a reason, or open)"
+                    f"dispositions: every critical and important finding needs one; {', '.join(missing)}"
+                    f" {lack} (fixed, rejected or accepted_risk with a reason, or open)"
                 )
             review = self._ledger.decide(
                 review.review_id, decisions, conclusion=conclusion or None, finalise=True

@@ -72,7 +72,7 @@ def build_server(
         "baton",
         version=__version__,
         title="Baton",
-        instructions=None if worker else instructions(consult),
+        instructions=None if worker else instructions(groups),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         **(consult_handlers(the_service, groups) if consult else {}),
@@ -87,10 +87,18 @@ _OPTIONAL: Mapping[str, Callable[[], tuple[ToolSpec, ...]]] = {
 """The tools of each optional group."""
 
 
-def instructions(consult: bool = False) -> str:
-    """The text that the supervising model sees before it has looked at any tool."""
-    name = "instructions_consult.md" if consult else "instructions.md"
-    return (files("baton.tools") / name).read_text(encoding="utf-8").strip()
+_NAMED: Mapping[str, str] = {
+    "review": " Judge a diff: review.",
+    "workflow": " Job in phases: workflow.",
+}
+"""What the instructions add for a group that stands on consultation."""
+
+
+def instructions(groups: Collection[str] = ()) -> str:
+    """The text that the supervising model sees before it has looked at any tool, with those of `groups`."""
+    name = "instructions_consult.md" if "consult" in groups else "instructions.md"
+    text = (files("baton.tools") / name).read_text(encoding="utf-8").strip()
+    return text.replace("{further}", "".join(said for group, said in _NAMED.items() if group in groups))
 
 
 def initialization_options(server: Server[dict[str, Any]]) -> InitializationOptions:

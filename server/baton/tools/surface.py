@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,8 +35,9 @@ def render_surface() -> str:
     """The surface as JSON: what the full server really answers, asked over its own streams.
 
     `initialize` and `tools` are the results for a session, `consult` the ones for a session of a person who
-    switched consultation on, `further` the tools that other groups add to those and `furtherLists` what they
-    add to the lists, `worker` those for a server inside a worker.
+    switched consultation on, `further` the tools that other groups add to those, `furtherLists` what they
+    add to the lists and `instructions` the text for each choice of groups, joined by a space; `worker` those
+    for a server inside a worker.
     The front puts the negotiated version, one of `versions` or else the one in `initialize`, into the answer.
     """
     hello, tools = anyio.run(_ask, False, (), LISTS[:1])
@@ -50,6 +52,11 @@ def render_surface() -> str:
             for method, before, after in zip(LISTS[1:], lists, more_lists, strict=True)
             if before != after
         }
+    choices = [("consult", *more) for size in (1, 2) for more in combinations(FURTHER_GROUPS, size)]
+    told = {"consult": consult_hello["instructions"]}
+    for groups in choices:
+        (group_hello,) = anyio.run(_ask, False, groups, ())
+        told[" ".join(groups)] = group_hello["instructions"]
     surface = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "initialize": hello,
@@ -62,6 +69,7 @@ def render_surface() -> str:
         },
         "further": further,
         "furtherLists": further_lists,
+        "instructions": told,
         "worker": {"initialize": worker_hello, "tools": worker_tools, "lists": {}},
     }
     return json.dumps(surface, separators=(",", ":"), ensure_ascii=False) + "\n"
