@@ -16,6 +16,7 @@ import pytest
 from baton.codex.catalogue import catalogue
 from baton.codex.events import Notification
 from baton.codex.faults import ServerDied, ThreadRefused
+from baton.codex.no_git import without_git
 from baton.codex.thread import THREAD_MARKER, WorkerThread, resume_thread
 from baton.codex.turn import Deadlines, TurnOutcome, TurnStatus
 from baton.contract.states import FailureClass
@@ -383,3 +384,23 @@ async def test_a_turn_is_interrupted_when_its_listener_fails(bench: Bench, model
             await thread.run_turn("WORK", on_event=listen)
         outcome = await thread.run_turn("WORK again")
     assert outcome.status is TurnStatus.COMPLETED
+
+
+async def test_codex_runs_no_git_of_its_own_where_it_is_given_none_and_a_workers_command_does(
+    bench: Bench, model: ScriptedModel
+) -> None:
+    model.on("GIT", shell("git rev-parse --is-inside-work-tree > src/said"), say("done"))
+    await anyio.run_process(["git", "init", "-q", str(bench.work)])
+    asked = bench.root / "asked"
+    noting = bench.root / "bin" / "git"
+    noting.parent.mkdir()
+    noting.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec /usr/bin/git "$@"\n')
+    noting.chmod(0o755)
+    watched = {**bench.environment, "PATH": f"{noting.parent}:{bench.environment['PATH']}"}
+    for env, runs_git in ((watched, True), (without_git(watched, bench.root / "no-git"), False)):
+        async with await bench.server(environment=env) as server:
+            outcome = await (await bench.thread(server)).run_turn("GIT")
+        assert outcome.status is TurnStatus.COMPLETED
+        assert (bench.work / "src" / "said").read_text() == "true\n"
+        assert asked.exists() is runs_git
+        asked.unlink(missing_ok=True)

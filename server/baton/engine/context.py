@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from baton.codex.appserver import AppServer
 from baton.codex.events import Notification
 from baton.codex.faults import NoAnswer, ThreadRefused
+from baton.codex.no_git import without_git
 from baton.codex.session_profile import SessionProfile
 from baton.codex.turn import Deadlines
 from baton.contract.evidence import TurnFailure
@@ -117,7 +118,9 @@ class RunContext:
             server = await AppServer.start(
                 self.machine.binary.path,
                 self.machine.home.path,
-                self.machine.server_environment(self.house, self.run_id),
+                without_git(
+                    self.machine.server_environment(self.house, self.run_id), self.scratch / "no-git"
+                ),
                 stderr=self.scratch / "app-server.log",
                 cwd=self.scratch,
                 disabled_servers=self.machine.home.foreign_servers,
