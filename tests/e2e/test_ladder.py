@@ -119,7 +119,7 @@ def test_waits_are_bounded_and_the_last_one_ends_the_task(sim: Sim, begin: Begin
     limited = rate_limited(times=1)
     answer = begin("max_waits = 1\nwait_seconds = 0.1", limited, limited)
     assert answer["verdict"] == "failed"
-    assert answer.get("decision", str(answer)).endswith("it has waited 1 times (escalation.max_waits)")
+    assert answer.get("decision", str(answer)).endswith("it has waited 1 time (escalation.max_waits)")
     assert [attempt.kind for attempt in sim.attempts(answer["runId"])] == ["first", "wait"]
 
 
