@@ -32,12 +32,8 @@ log = logging.getLogger(__name__)
 OWNER_INTERVAL = 0.5
 """Seconds between two looks whether anybody still waits for the run."""
 
-COMMAND_TIMEOUT = 1.0
-"""Seconds after which the runner looks for commands even when nothing was committed."""
-
-
 COMMAND_PAUSE = 0.1
-"""Seconds between two looks, because the run's own work changes the ledger all the time."""
+"""Seconds between two looks for commands."""
 
 
 def main() -> None:
@@ -156,7 +152,6 @@ async def _clock(ctx: RunContext, stop: Stop) -> None:
 
 async def _commands(house: House, run_id: str, stop: Stop) -> None:
     """Take what sessions ask for while the run works: cancelling is all that cannot wait."""
-    version = house.ledger.data_version()
     while True:
         for command in house.ledger.take_commands(run_id):
             if command.action == "cancel":
@@ -166,7 +161,6 @@ async def _commands(house: House, run_id: str, stop: Stop) -> None:
                     command.command_id, {"error": f"the run is at work; wait for it before {command.action}"}
                 )
         await anyio.sleep(COMMAND_PAUSE)
-        version = await house.ledger.changed(version, COMMAND_TIMEOUT)
 
 
 async def _work_off_commands(ctx: RunContext) -> None:
