@@ -140,7 +140,8 @@ def test_everything_of_a_review_is_shown_in_the_terminal_however_long(desk: Desk
     desk.script.says("codex", {"findings": many})
     name = desk.reviewed()["reviewId"]
     assert (
-        f"more findings: baton review show {name} --what findings" in terminal("review", "show", name).output
+        f"more findings: `baton review show {name} --what findings`"
+        in terminal("review", "show", name).output
     )
     shown = json.loads(terminal("review", "show", name, "--what=findings", "--json").output)
     assert [one["id"] for one in shown["findings"]] == [f"F{n}" for n in range(1, 61)]

@@ -18,6 +18,7 @@ from baton.contract.errors import InvalidInput, NotAllowed
 from baton.contract.review import ReviewCall
 from baton.contract.session import Session
 from baton.engine.house import House
+from baton.engine.shorten import SHORTENED
 from baton.review.confirm import Person, Says
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -228,6 +229,7 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
     if isinstance(told.get("text"), str):
         click.echo(many_lines(told["text"]))
         return
+    review_id = str(told.get("reviewId", "ID"))
     for name, value in told.items():
         if name == "findings" and isinstance(value, list):
             for one in value:
@@ -235,7 +237,10 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
             click.echo("\n".join([f"{name}:", *(f"  {one_line(_plain(one))}" for one in value)]))
         elif value is not None:
-            click.echo(f"{name}: {one_line(_typed(_plain(value)))}")
+            text = _plain(value)
+            if name in ("next", SHORTENED):
+                text = typed(text, review_id)
+            click.echo(f"{name}: {one_line(text)}")
 
 
 def _print_finding(one: dict[str, Any]) -> None:
@@ -254,6 +259,29 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _typed(text: str) -> str:
+def typed(text: str, review_id: str) -> str:
     """What a session would call, as a person types it."""
-    return re.sub(r"\breview status (\w+) what=(\w+)", r"baton review show \1 --what \2", text)
+    for called, said in _TYPED:
+        text = re.sub(called, said.replace("ID", review_id), text)
+    return text
+
+
+_TYPED = (
+    (r"^review run \w+$", "nothing was sent; `baton review start GOAL` shows it anew and asks"),
+    (
+        r"\breview status \w+ waits on; records cancel \w+ stops it",
+        "`baton review show ID` looks again; `baton review cancel ID` stops it",
+    ),
+    (
+        r"\bfinalise with a disposition for ([\w, ]+)",
+        r"`baton review finalise ID` with one for each of \1, such as F1=fixed",
+    ),
+    (r"\bthen finalise\b", "then `baton review finalise ID`"),
+    (
+        r"; text of (\S+): status what=answer reviewer=\S+, or retry",
+        r"; text of \1: `baton review show ID --what answer`, or `baton review retry ID`",
+    ),
+    (r"\breview status \w+ what=(\w+)", r"`baton review show ID --what \1`"),
+    (r"(?<!baton )\breview (retry|recheck) \w+", r"`baton review \1 ID`"),
+)
+"""Each way in which a review names a next call, and the command for it; `ID` is the review's."""
