@@ -6,8 +6,11 @@ import os
 import shutil
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from baton.cli.group import Program
 from baton.ledger.state import StateFolder
 from baton.ledger.store import Ledger
 from cli.conftest import Run
@@ -25,6 +28,8 @@ from cli.ledgers import add_run, start
         (("runs", "list", "--limit", "x"), "see `baton runs list --help`"),
         (("policy", "show", "extra"), "see `baton policy show --help`"),
         (("demo", "--frob"), "see `baton demo --help`"),
+        (("install", "--project"), "requires an argument; see `baton install --help`"),
+        (("runs", "list", "--json=yes"), "does not take a value; see `baton runs list --help`"),
     ],
 )
 def test_wrong_use_is_one_line_that_says_where_to_look(
@@ -35,6 +40,22 @@ def test_wrong_use_is_one_line_that_says_where_to_look(
     assert told in done.stderr
     assert done.stderr.startswith("baton: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_question_that_nobody_answers_says_how_to_agree() -> None:
+    @click.group(cls=Program)
+    def program() -> None:
+        pass
+
+    @program.command()
+    def ask() -> None:
+        click.confirm("send it?", abort=True, err=True)
+
+    done = CliRunner().invoke(program, ["ask"], input="")
+    assert done.exit_code == 130
+    assert (
+        done.stderr.splitlines()[-1] == "baton: nobody is there to answer; --yes agrees without being asked"
+    )
 
 
 def test_help_tells_whole_sentences(run: Run) -> None:

@@ -74,14 +74,30 @@ class Program(Group):
             status = error.exit_code
         except click.ClickException as error:
             context = getattr(error, "ctx", None)
-            where = context.command_path if context else "baton"
+            where = context.command_path if context else self._named(sys.argv[1:] if args is None else args)
             message = " ".join(error.format_message().split()).removesuffix(".")
             click.echo(many_lines(f"baton: {message}; see `{where} --help`"), err=True)
             status = error.exit_code
-        except click.Abort:
-            click.echo("baton: interrupted", err=True)
+        except click.Abort as error:
+            ended = isinstance(error.__context__, EOFError)
+            if error.__cause__ is None:
+                click.echo(err=True)  # It was a question, and the cursor is still behind it.
+            told = "nobody is there to answer; --yes agrees without being asked" if ended else "interrupted"
+            click.echo(f"baton: {told}", err=True)
             status = 130
         sys.exit(status if isinstance(status, int) else 0)
+
+    def _named(self, args: Sequence[str]) -> str:
+        """The command that arguments begin with, for an error that does not say where it is."""
+        at: click.Command = self
+        path = ["baton"]
+        for word in args:
+            found = at.get_command(click.Context(at), word) if isinstance(at, click.Group) else None
+            if found is None:
+                break
+            at = found
+            path.append(word)
+        return " ".join(path)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an expected error becomes one line and an exit status."""
