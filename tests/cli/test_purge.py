@@ -18,8 +18,12 @@ def test_state_goes_also_where_nothing_was_installed(run: Run) -> None:
     assert run("uninstall").exit_code == 1 and state.exists()
     dry = run("uninstall", "--purge", "--dry-run")
     assert dry.exit_code == 0 and "would be removed" in dry.output and state.exists()
+    policy = Path(os.environ["CODEX_HOME"]) / "baton" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text("", encoding="utf-8")
     done = run("uninstall", "--purge")
     assert done.exit_code == 0, done.output
+    assert f"your own policy stays: {policy}" in done.output and policy.exists()
     assert f"{state} is removed" in done.output and not state.exists()
 
 

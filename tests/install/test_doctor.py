@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,7 @@ def test_a_missing_codex_an_unreadable_config_and_an_old_git_are_failures(
     assert found.grade is Grade.OK and state is not None
     codex, told = check_machine.check_codex(nothing, home.places, state)
     assert codex is None and told[0].grade is Grade.FAILURE and "/nowhere/codex" in told[0].message
+    assert told[0].fix == "name another program in BATON_CODEX_BIN, or unset it"
     home.write("baton/policy.toml", "[root]\nmode = 3\n")
     policy, found = check_machine.check_policy(home.places, None)
     assert policy is None and found.grade is Grade.FAILURE
@@ -202,6 +204,9 @@ def test_a_server_that_does_not_answer_is_a_failure(machine: Machine) -> None:
     (missing,) = check_server.check_server(commands, machine.places, machine.env)
     assert missing.grade is Grade.FAILURE and "No MCP server" in missing.message
     assert missing.fix == "run `baton install`"
+    nowhere = replace(commands, places=replace(machine.places, home=machine.places.home / "nowhere"))
+    (homeless,) = check_server.check_server(nowhere, machine.places, machine.env)
+    assert homeless.message.endswith(f"the Codex home {nowhere.places.home} does not exist")
     with machine.config.open("a") as file:
         file.write('\n[mcp_servers.baton]\ncommand = "true"\n')
     (silent,) = check_server.check_server(commands, machine.places, machine.env)

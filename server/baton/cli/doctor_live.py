@@ -52,7 +52,8 @@ async def _delegate(service: Service, folder: Path) -> dict[str, Any]:
 
 def _judge(result: Mapping[str, Any], there: bool) -> Finding:
     usage = result.get("usage") or {}
-    spent = ", ".join(f"{name} {value}" for name, value in usage.items()) or "no usage reported"
+    reported = [f"{name} {value}" for name, value in usage.items() if value is not None]
+    spent = ", ".join(reported) or "none reported"
     route = result.get("route") or {}
     cost = f"run {result.get('runId')}; {route.get('model') or 'model not reported'}; tokens: {spent}"
     verdict = result.get("verdict")

@@ -116,6 +116,11 @@ def uninstall(project: Path | None, dry_run: bool, as_json: bool, purge: bool = 
         report = Report((), (nothing.message,), False, dry_run)
     if purge and project is None:
         report = Report(report.files, (*report.notes, purge_state(env, dry_run)), True, dry_run)
+    own = places.home / "baton" / "policy.toml"
+    if project is None and own.exists():
+        report = Report(
+            report.files, (*report.notes, f"your own policy stays: {own}"), report.changed, dry_run
+        )
     _tell(report, f"Baton out of {project or places.home}", as_json)
 
 

@@ -122,7 +122,7 @@ def prepare_worker_home(
         login=login,
         allow_rules_apply=bool(system_rules),
         why=_why_rules(system_rules)
-        or (f"no login found in {person_home}: run codex login" if login is Login.NONE else None),
+        or (f"no login was found in {person_home}" if login is Login.NONE else None),
         environment={"CODEX_HOME": str(home), "TMPDIR": str(temporary)},
         sandbox_environment=for_sandbox,
         env_names=_env_names(config),

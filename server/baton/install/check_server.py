@@ -219,8 +219,10 @@ def _session(
             timeout=SESSION_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CodexFailure(f"`codex exec` failed: {error}") from None
+    except subprocess.TimeoutExpired:
+        raise CodexFailure(f"`codex exec` did not end within {SESSION_SECONDS:.0f} s") from None
+    except OSError as error:
+        raise CodexFailure(f"`codex exec` failed: {codex.binary}: {error.strerror or error}") from None
     lines = done.stdout.decode("utf-8", "replace").split("\n")
     events = [json.loads(line) for line in lines if line.startswith("{")]
     if not events:

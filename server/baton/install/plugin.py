@@ -68,6 +68,8 @@ class CodexCommands:
     def run(self, *arguments: str) -> str:
         """One command to its end; its output. Raises `CodexFailure`."""
         shown = " ".join(["codex", *arguments])
+        if not self.places.home.is_dir():
+            raise CodexFailure(f"the Codex home {self.places.home} does not exist")
         try:
             done = subprocess.run(
                 [self.binary, *arguments],
@@ -78,8 +80,10 @@ class CodexCommands:
                 timeout=SECONDS,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CodexFailure(f"`{shown}` failed: {error}") from None
+        except subprocess.TimeoutExpired:
+            raise CodexFailure(f"`{shown}` did not end within {SECONDS:.0f} s") from None
+        except OSError as error:
+            raise CodexFailure(f"`{shown}` failed: {self.binary}: {error.strerror or error}") from None
         if done.returncode != 0:
             raise CodexFailure(f"`{shown}` failed: {reason(done.stderr)}")
         return done.stdout.decode("utf-8", "replace")
