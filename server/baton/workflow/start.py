@@ -58,9 +58,7 @@ def policy_for(house: House, folder: Path | None) -> Policy:
     for name in ("workflow", "consult", "review"):
         if not getattr(policy, name).enabled:
             what = "workflows are" if name == "workflow" else f"workflows need [{name}], which is"
-            raise NotAllowed(
-                f"{what} switched off; the person switches it on with [{name}] enabled = true in {file}"
-            )
+            raise NotAllowed(f"{what} switched off; the person sets [{name}] enabled = true in {file}")
     if not policy.consult.store_full_content:
         raise NotAllowed(
             "a workflow is its plans, patches and reports, and consult.store_full_content = false keeps no"
