@@ -27,7 +27,7 @@ def test_demonstration_goes_as_it_says_and_its_runs_can_be_looked_at(codex_binar
     look = played.stdout.splitlines()[-1]
     assert look.startswith("look at its runs: env BATON_STATE=")
     words = shlex.split(look.removeprefix("look at its runs: ").partition(" (")[0])
-    at = words.index("baton")
+    at = next(number for number, word in enumerate(words) if Path(word).name == "baton")
     listed = subprocess.run(
         [*words[:at], *baton, *words[at + 1 :]],
         env=env,

@@ -20,6 +20,7 @@ from baton.contract.session import Session
 from baton.contract.task import TaskCall
 from baton.engine.house import House
 from baton.engine.service import Service
+from baton.policy.bundle import bundle_root
 from baton.simulate.demonstration import CHECK, PROJECT, Scene, scenes
 from baton.simulate.home import write_simulated_home
 from baton.simulate.model_server import ScriptedModel
@@ -43,9 +44,17 @@ def demo(keep: bool) -> None:
         if keep:
             click.echo(f"kept: {folder}")
             state = shlex.quote(f"BATON_STATE={folder / 'state'}")
-            click.echo(f"look at its runs: env {state} baton runs list (show RUN, report RUN …)")
+            click.echo(f"look at its runs: env {state} {_command()} runs list (show RUN, report RUN …)")
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _command() -> str:
+    """How the command is called here: by its name where that is on PATH, else from the checkout."""
+    checkout = bundle_root() / "scripts" / "baton"
+    if shutil.which("baton") or not checkout.is_file():
+        return "baton"
+    return shlex.quote(str(checkout))
 
 
 def _parent() -> Path:
