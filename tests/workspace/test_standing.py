@@ -147,6 +147,58 @@ def test_links_to_dependencies_are_no_part_of_a_result_and_are_made_anew(shop):
     assert (person.root / "sub/out/dep.js").read_bytes() == b"dep"
 
 
+def test_work_in_a_workspace_without_a_tracked_file_is_seen(tmp_path, state, open_repository):
+    person = Person.init(tmp_path / "project")
+    person.write("a", b"1\n")
+    person.commit()
+    (person.root / "pkg" / "new").mkdir(parents=True)
+    repo = open_repository(person.root / "pkg" / "new")
+    pool = WorktreePool(repo, state)
+    base = repo.snapshot("refs/runs/r1/base").commit
+    for _ in range(2):
+        lease = pool.lease(base)
+        lease.prepared()
+        (lease.worktree.cwd / "made").write_text("work\n")
+        captured = repo.capture(lease.worktree, base, TASK, tmp_path / "aside", (lease.worktree.cwd,))
+        assert [change.path for change in captured.changes] == [b"made"]
+        lease.give_back()
+    standing.forget(lease.worktree)
+
+
+def test_folders_made_for_a_worker_who_did_not_need_them_are_no_part_of_a_result(shop):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    (lease.worktree.root / "p" / "q" / "r").mkdir(parents=True)
+    lease.prepared()
+    (lease.worktree.root / "p" / "file").write_text("1\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    lease.give_back()
+    checked = pool.lease(captured.commit)
+    assert checked.worktree == lease.worktree
+    clean_at(repo, checked.worktree, captured.commit)
+    checked.give_back()
+
+
+def test_what_a_worker_put_in_the_place_of_a_link_is_part_of_the_result(shop):
+    repo, pool, person, aside = shop
+    person.write("vendor/dep.js", b"dep")
+    person.write(".git/info/exclude", b"/vendor/\n")
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    lease = pool.lease(base)
+    assert repo.link_dependencies(lease.worktree, ["vendor"], "link")
+    lease.prepared()
+    (lease.worktree.root / "vendor").unlink()
+    (lease.worktree.root / "vendor").write_text("mine\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    assert [change.path for change in captured.changes] == [b"vendor"]
+    lease.give_back()
+    checked = pool.lease(captured.commit)
+    clean_at(repo, checked.worktree, captured.commit)
+    checked.give_back()
+
+
 def test_without_a_sandbox_everything_is_looked_at(shop):
     repo, pool, _, aside = shop
     base = repo.snapshot("refs/runs/r1/base").commit

@@ -163,6 +163,19 @@ def test_mount_points_of_a_sandbox_come_and_go_where_it_makes_them(root, witness
     assert witness.told((b"",)) is None
 
 
+def test_a_mount_point_that_was_taken_from_its_sandbox_hides_no_other_name_of_a_file(root, witness):
+    probe = root.parent.parent / "probe"
+    probe.touch()
+    while probe.stat().st_ctime_ns <= root.parent.stat().st_ctime_ns:  # a sandbox starts no faster
+        probe.touch()
+    (root / ".codex").mkdir()
+    os.link(root / "a", root / ".codex" / "alias")
+    (root / ".codex" / "alias").write_text("through the other name\n")
+    (root / ".codex" / "alias").unlink()
+    (root / ".codex").rmdir()
+    assert witness.told((b"",)) is None
+
+
 def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, witness):
     (root / "lib/made/below").mkdir(parents=True)
     (root / "a").write_text("prepared\n")

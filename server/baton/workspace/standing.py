@@ -22,9 +22,16 @@ from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
-from baton.workspace.tree_paths import TreePaths, tree_paths
+from baton.workspace.tree_paths import TreePaths, folders_of, tree_paths
 from baton.workspace.witness import Witness
-from baton.workspace.worktree import Worktree, drop_links, remove_tree, sweep_slot
+from baton.workspace.worktree import (
+    Worktree,
+    drop_links,
+    intact_links,
+    recorded_links,
+    remove_tree,
+    sweep_slot,
+)
 
 MOST = 8
 """Worktrees that are witnessed at once: each takes one of the system's instances."""
@@ -32,7 +39,13 @@ MOST = 8
 MOST_TOUCHED = 500
 """Paths that are told apart; after more, everything is looked at."""
 
+MOST_BYTES = 1 << 16
+"""Of these paths together, which become arguments of git commands."""
+
 _RESULT = "index.result"
+
+_OF_THE_SYSTEM = frozenset(("security.selinux", "security.SMACK64", "security.ima", "security.evm"))
+"""Attributes that every file gets where the system has them."""
 
 _Signature = tuple[str, int, int, int]
 
@@ -62,7 +75,7 @@ def take_up(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     with _LOCK:
         room = len(_KNOWN) < MOST
     paths = _plain_paths(repo, commit) if room else None
-    witness = None if paths is None else Witness.of(worktree.root, paths.folders)
+    witness = None if paths is None else Witness.of(worktree.root, _folders(worktree, paths))
     if witness is not None:
         _put(worktree, _Standing(witness, commit, _signature(worktree)))
 
@@ -106,7 +119,8 @@ def touched(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes]
         forget(worktree)
         return None
     standing.odd |= told
-    return frozenset(standing.odd) if len(standing.odd) <= MOST_TOUCHED else None
+    few = len(standing.odd) <= MOST_TOUCHED and sum(map(len, standing.odd)) <= MOST_BYTES
+    return frozenset(standing.odd) if few else None
 
 
 def keep_result(
@@ -120,13 +134,18 @@ def keep_result(
     standing = _KNOWN.get(worktree.admin)
     if standing is None or any(not change.new_mode for change in changed):
         return  # folders may be empty now that a checkout would not have
+    if recorded_links(worktree).keys() != intact_links(worktree):
+        return  # what came in the place of one is part of the commit
     modes = {change.path: change.new_mode for change in changed}
     drop_links(worktree)
     if not all(_as_checked_out(worktree, path, modes) for path in sorted(standing.odd, reverse=True)):
         return
     os.replace(index, worktree.admin / _RESULT)
+    expected = frozenset(standing.odd)
     _settle(worktree, standing)
-    standing.result, standing.awaited = commit, True
+    top = os.fsencode(worktree.root) + b"/"
+    if not any(os.path.lexists(top + path) for path in standing.odd - expected):  # by whom?
+        standing.result, standing.awaited = commit, True
 
 
 def index_at(worktree: Worktree, commit: str) -> Path:
@@ -204,10 +223,9 @@ def _as_checked_out(worktree: Worktree, path: bytes, modes: dict[bytes, int]) ->
     try:
         found = os.lstat(full)
         if stat.S_ISDIR(found.st_mode):
-            if not os.listdir(full):
-                os.rmdir(full)  # made for the worker, who did not need it
+            _prune(full)
             return True
-        if any(not name.startswith("security.") for name in _attributes(full)):
+        if any(name not in _OF_THE_SYSTEM for name in _attributes(full)):
             return False
         if stat.S_ISREG(found.st_mode):
             executable = modes.get(path, found.st_mode) & 0o100
@@ -218,6 +236,20 @@ def _as_checked_out(worktree: Worktree, path: bytes, modes: dict[bytes, int]) ->
         return True
     except OSError:
         return False
+
+
+def _prune(folder: bytes) -> None:
+    """Remove folders without files, made for a worker who did not need them."""
+    for at, _, _ in os.walk(folder, topdown=False, onerror=_raise):
+        try:
+            os.rmdir(at)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _attributes(path: bytes) -> list[str]:
@@ -270,6 +302,12 @@ def _plain_paths(repo: PrivateGit, commit: str) -> TreePaths | None:
         return None
     paths = tree_paths(repo, commit)
     return None if paths.submodules else paths
+
+
+def _folders(worktree: Worktree, paths: TreePaths) -> frozenset[bytes]:
+    """All that there are: the workspace has its folder also where nothing in it is tracked."""
+    cwd = os.fsencode(worktree.cwd.relative_to(worktree.root))
+    return paths.folders | (frozenset() if cwd == b"." else folders_of([cwd + b"/."]))
 
 
 def _below(worktree: Worktree, folders: Iterable[Path]) -> set[bytes]:

@@ -7,7 +7,8 @@ report is told apart by rule, and then the answer is that nobody can tell:
   here at the end, with one name; and nothing can be linked in from elsewhere, because a sandbox mounts each
   writable folder by itself.
 * A mounted overlay writes past the reports. It needs a new folder, so new folders are such a case too, but
-  for those that Codex's sandbox itself makes and hides.
+  for those that Codex's sandbox itself makes and hides. Where it made some, files tell by the time of their
+  last change, which nobody can set, that none of them was written to by a name in there.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Witness:
         self._top = os.fsencode(root) + b"/"
         self._folders: dict[int, bytes] = {}
         self._since: list[_Event] = []
+        self._time = 0
+        """Of the file system, in ns, when all reports so far were taken in."""
         self._alive = True
 
     @classmethod
@@ -107,10 +110,14 @@ class Witness:
         (relative, with a slash at the end, empty for the root) in which a sandbox makes and hides its mount
         points; so it does in the parent of the root.
         """
+        before = self._time
         if not self._drain():
             return None
-        touched = _Account(self._top, {*sandboxed, _SLOT}).of(self._since)
+        account = _Account(self._top, {*sandboxed, _SLOT})
+        touched = account.of(self._since)
         self._since.clear()
+        if touched is not None and account.hid_something and self._is_more_changed(touched, before):
+            touched = None
         self._alive = touched is not None
         return touched
 
@@ -132,6 +139,29 @@ class Witness:
                 return None
         self._since.clear()
         return frozenset(touched)
+
+    def _is_more_changed(self, touched: Collection[bytes], since: int) -> bool:
+        """Whether the time of any other file says so, or cannot be told.
+
+        A sandbox takes longer to start than the time takes to move on, but for systems that tell seconds.
+        """
+        since -= since % 1_000_000_000 == 0
+        for folder in self._folders.values():
+            if folder == _SLOT:
+                continue
+            try:
+                with os.scandir(self._top + folder) as entries:
+                    for entry in entries:
+                        facts = entry.stat(follow_symlinks=False)
+                        if (
+                            facts.st_ctime_ns > since
+                            and not stat.S_ISDIR(facts.st_mode)
+                            and folder + entry.name not in touched
+                        ):
+                            return True
+            except OSError:
+                return True
+        return False
 
     # -- watching ---------------------------------------------------------------------------------
 
@@ -163,6 +193,7 @@ class Witness:
         try:
             (self._root.parent / name).mkdir()
             (self._root.parent / name).rmdir()
+            self._time = self._root.parent.stat().st_ctime_ns
         except OSError:
             self._alive = False
             return False
@@ -206,6 +237,8 @@ class _Account:
     moving: dict[int, bytes] = field(default_factory=dict)
     hidden: set[bytes] = field(default_factory=set)
     """Mount points that came and must have gone."""
+    hid_something: bool = False
+    """Whether some of them were in the worktree itself."""
 
     def of(self, events: Iterable[_Event]) -> frozenset[bytes] | None:
         """The paths touched; None when they are not all that may have been written to."""
@@ -224,6 +257,7 @@ class _Account:
             if event.folder == _SLOT and event.name == _SCRATCH:
                 return bool(event.mask & _DELETE)  # with the end of the use
             hides = event.name in _HIDDEN and event.folder in self.sandboxed
+            self.hid_something |= event.folder != _SLOT
             return hides and bool(event.mask & (_CREATE | _DELETE))
         if event.folder == _SLOT or not event.name or event.name.lower() == b".git":
             return False
