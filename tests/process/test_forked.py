@@ -13,7 +13,7 @@ import anyio
 import psutil
 import pytest
 
-from baton.process import guard, tree
+from baton.process import forked, guard, guarded, tree
 from baton.process.child import open_child, run
 from baton.process.forked import guard_server_here, guards_forked
 from process.stubborn import Stubborn, wait_until_gone
@@ -21,6 +21,15 @@ from process.stubborn import Stubborn, wait_until_gone
 pytestmark = pytest.mark.anyio
 
 SECONDS = 60.0
+
+INHERITED = """
+import os, resource
+signals = [line for line in open('/proc/self/status') if line[:6] in ('SigBlk', 'SigIgn', 'SigCgt', 'NoNewP')]
+limits = [resource.getrlimit(number) for number in range(16)]
+oom, group = open('/proc/self/oom_score_adj').read(), open('/proc/self/cgroup').read()
+print(sorted(os.listdir('/proc/self/fd')), signals, limits, oom, group, os.umask(0), os.nice(0), os.getcwd())
+print(os.getsid(0) == os.getpgrp() == os.getpid(), sorted(os.environ))
+"""
 
 
 @pytest.fixture
@@ -84,6 +93,69 @@ async def test_child_asked_of_a_server_that_dies_over_it_is_started_once(
     assert count.read_text() == "once\n"
 
 
+async def test_all_of_many_children_end_once_though_the_server_is_killed_among_them(
+    server: psutil.Process, env: dict[str, str], test_root: Path
+) -> None:
+    async def ask(number: int) -> None:
+        argv = ["/bin/sh", "-c", f"echo once >> {test_root}/{number}; exit {number}"]
+        codes[number] = (await run(argv, cwd="/", env=env, timeout=SECONDS)).exit_code
+
+    codes: dict[int, int | None] = {}
+    async with anyio.create_task_group() as tasks:
+        for number in range(48):
+            tasks.start_soon(ask, number)
+        await anyio.wait_all_tasks_blocked()
+        server.kill()
+    assert codes == {number: number for number in range(48)}
+    assert {(test_root / str(number)).read_text() for number in codes} == {"once\n"}
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+async def test_server_that_does_not_answer_is_not_waited_for_and_does_nothing_later(
+    server: psutil.Process,
+    env: dict[str, str],
+    test_root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+) -> None:
+    monkeypatch.setattr(guarded, "START_SECONDS", 0.3)
+    monkeypatch.setattr(forked, "ANSWER_SECONDS", 0.3)
+    count = test_root / "count"
+    many = ["x" * min(size, 1 << 16)] * (1 + (size >> 16))
+    server.suspend()
+    with anyio.fail_after(SECONDS):
+        done = await run(["/bin/sh", "-c", f"echo once >> {count}", *many], cwd="/", env=env, timeout=SECONDS)
+    assert done.exit_code == 0
+    server.wait(SECONDS)
+    assert count.read_text() == "once\n"
+
+
+async def test_stopped_server_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "END_SECONDS", 0.1)
+    with anyio.fail_after(SECONDS):
+        async with guards_forked():
+            found = psutil.Process().children()[-1]
+            found.suspend()
+    assert not found.is_running()
+
+
+async def test_program_finds_the_same_under_either_guard(env: dict[str, str]) -> None:
+    """Descriptors, signals, limits, session and all else that a process inherits."""
+
+    async def look() -> bytes:
+        done = await run([sys.executable, "-I", "-S", "-c", INHERITED], cwd="/tmp", env=env, timeout=SECONDS)
+        assert done.exit_code == 0
+        return done.output
+
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        own = await look()
+        async with guards_forked():
+            assert await look() == own
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 async def test_folder_that_is_not_there_is_named(server: psutil.Process, env: dict[str, str]) -> None:
     with pytest.raises(FileNotFoundError, match="/no/such/folder"):
         await run(["true"], cwd="/no/such/folder", env=env, timeout=SECONDS)
@@ -101,6 +173,10 @@ async def test_arguments_and_variables_arrive_as_they_are(
     assert done.output == long.encode() * 20
     with pytest.raises(ValueError, match="null"):
         await run(["true", "a\0b"], cwd="/", env=env, timeout=SECONDS)
+    with pytest.raises(ValueError, match="name"):
+        await run(["true"], cwd="/", env={**env, "A=B": "c"}, timeout=SECONDS)
+    with pytest.raises(OSError, match="too long"):
+        await run(["true", "x" * (1 << 18)], cwd="/", env=env, timeout=SECONDS)
 
 
 async def test_death_of_the_owner_by_sigkill_ends_children_and_server(

@@ -21,6 +21,12 @@ from baton.process import guard, tree
 from baton.process.environment import RUN_MARKER
 from baton.process.pipes import PipeReceiveStream, PipeSendStream
 
+ANSWER_SECONDS = 60.0
+"""How long a request may take to be taken; milliseconds where the server is not stopped or starved."""
+
+END_SECONDS = 10.0
+"""What the server has to end by itself."""
+
 _server: GuardServer | None = None
 
 
@@ -137,13 +143,16 @@ class GuardServer:
 
     async def _ask(self, handles: array[int], fields: bytes) -> bool:
         async with self._asking:
-            try:
-                sent = await self._send(struct.pack("!I", len(fields)), handles)
-                rest = memoryview(fields)
-                while sent and rest:
-                    rest = rest[await self._send(rest) :]
-            except OSError:
-                self.lost = True
+            with anyio.move_on_after(ANSWER_SECONDS) as patience:
+                try:
+                    sent = 0 if self.lost else await self._send(struct.pack("!I", len(fields)), handles)
+                    rest = memoryview(fields)
+                    while sent and rest:
+                        rest = rest[await self._send(rest) :]
+                except OSError:
+                    self.lost = True
+            if patience.cancelled_caught:
+                self.give_up()
         return not self.lost
 
     async def _send(self, data: bytes | memoryview, handles: array[int] | None = None) -> int:
@@ -154,11 +163,23 @@ class GuardServer:
             except BlockingIOError:
                 await anyio.wait_writable(self._channel)
 
+    def give_up(self) -> None:
+        """Kill a server that does not answer, so that no request is taken up after all; its guards stay."""
+        self.lost = True
+        self._process.kill()
+
     async def close(self) -> None:
         """End the server; its guards stay until they have ended their trees."""
         self.lost = True
         self._channel.close()
-        await anyio.to_thread.run_sync(self._process.wait)
+        await anyio.to_thread.run_sync(self._collect)
+
+    def _collect(self) -> None:
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def _stream(forked: Forked, name: str, wanted: int | IO[bytes], before: list[int]) -> int:
@@ -178,7 +199,11 @@ def _stream(forked: Forked, name: str, wanted: int | IO[bytes], before: list[int
 
 
 def _fields(argv: Sequence[bytes | str], cwd: Path | str, env: Mapping[str, str], grace: float) -> bytes:
-    """The request's text. Raises `ValueError` for a NUL in any of it, as starting a program does."""
+    """The request's text. Raises `ValueError` for a NUL in any of it and for a variable with `=` in its name,
+    as starting a program does.
+    """
+    if any("=" in name for name in env):
+        raise ValueError("illegal environment variable name")
     variables = (os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items())
     words = [
         str(grace).encode(),

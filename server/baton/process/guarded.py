@@ -66,6 +66,7 @@ class Guarded:
         self._grace = grace
         self._marker = marker
         self._told = b""
+        self._unanswered = False
         self._ended: Ended | None = None
         self._collecting = anyio.Lock()
 
@@ -92,7 +93,10 @@ class Guarded:
             failure = await guarded._first_report()
             if server is not None and failure and not guarded._told:
                 # It has died with the request, or the guard at its birth: closing ends what that had started.
+                # Or it does not answer, and might yet.
                 server.lost = True
+                if guarded._unanswered:
+                    server.give_up()
                 await guarded.close()
                 guarded = await cls._spawn(argv, cwd, env, grace, stdin, stdout, stderr, None)
                 failure = await guarded._first_report()
@@ -201,9 +205,11 @@ class Guarded:
             if patience.cancelled_caught and start is not None:
                 # The guard is stopped or starved: take its tree from it.
                 await anyio.to_thread.run_sync(tree.end_tree, tree.ProcessId(self.pid, start), 0.0)
-            await self.wait()
-        assert self._ended is not None
-        return self._ended
+            with anyio.move_on_after(FORCE_SECONDS):
+                await self.wait()
+            # None yet: a guard that cannot be ended, or whose pid was never told.
+            ended = self._ended = self._ended or await self._conclude(-signal.SIGKILL)
+        return ended
 
     async def close(self) -> None:
         """End what still runs and give everything back."""
@@ -216,9 +222,10 @@ class Guarded:
 
     async def _first_report(self) -> int:
         """The errno that kept the program from starting, or 0."""
-        with anyio.move_on_after(START_SECONDS):
+        with anyio.move_on_after(START_SECONDS) as patience:
             while b"\n" not in self._told and await self._hear():
                 pass
+        self._unanswered = patience.cancelled_caught
         word, *values = self._told.partition(b"\n")[0].decode().split(" ")
         if word == "started":
             self.program_pid = int(values[0])
