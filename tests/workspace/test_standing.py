@@ -180,6 +180,28 @@ def test_folders_made_for_a_worker_who_did_not_need_them_are_no_part_of_a_result
     checked.give_back()
 
 
+def test_what_was_taken_back_of_an_earlier_attempt_leaves_no_empty_folder(shop):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    (lease.worktree.root / "new").mkdir()
+    lease.prepared()
+    (lease.worktree.root / "new" / "one").write_text("1\n")
+    first = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    lease.give_back()
+    pool.lease(base).give_back()
+    lease = pool.lease(first.commit)
+    lease.prepared()
+    (lease.worktree.root / "new" / "one").unlink()
+    (lease.worktree.root / "a").write_text("2\n")
+    second = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    assert [change.path for change in second.changes] == [b"a"]
+    lease.give_back()
+    checked = pool.lease(second.commit)
+    clean_at(repo, checked.worktree, second.commit)
+    checked.give_back()
+
+
 def test_what_a_worker_put_in_the_place_of_a_link_is_part_of_the_result(shop):
     repo, pool, person, aside = shop
     person.write("vendor/dep.js", b"dep")

@@ -97,6 +97,21 @@ def test_a_file_made_to_look_unchanged_is_restored(person, repo):
     assert path.read_text() == "a = 1\n"
 
 
+def test_permissions_and_further_names_that_git_does_not_mind_are_gone_after_a_reset(person, repo):
+    commit = repo.snapshot(BASE).commit
+    worktree = repo.add_worktree("r1-1", commit)
+    (worktree.root / "src/a.py").chmod(0o400)
+    (worktree.root / "bin/run").chmod(0o4755)
+    alias = worktree.slot.parent / "alias"
+    os.link(worktree.root / "src/b.py", alias)
+    repo.reset_worktree(worktree, commit)
+    alias.write_text("by its other name\n")
+    assert on_disk(worktree.root) == on_disk(person.root)
+    modes = [(worktree.root / name).stat().st_mode & 0o7600 for name in ("src/a.py", "bin/run")]
+    assert modes == [0o600, 0o600]
+    alias.unlink()
+
+
 def test_the_same_name_again_is_brought_to_the_commit(person, repo):
     first = repo.snapshot(BASE)
     worktree = repo.add_worktree("r1-1", first.commit)

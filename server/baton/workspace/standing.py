@@ -132,8 +132,10 @@ def keep_result(
     over. What was touched is made as a checkout would have made it, or nothing comes of this.
     """
     standing = _KNOWN.get(worktree.admin)
-    if standing is None or any(not change.new_mode for change in changed):
-        return  # folders may be empty now that a checkout would not have
+    if standing is None:
+        return
+    if not tree_paths(repo, standing.head).folders <= tree_paths(repo, commit).folders:
+        return  # some are empty now that a checkout would not have
     if recorded_links(worktree).keys() != intact_links(worktree):
         return  # what came in the place of one is part of the commit
     modes = {change.path: change.new_mode for change in changed}

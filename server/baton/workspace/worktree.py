@@ -250,10 +250,19 @@ def _keep_only(root: Path, paths: TreePaths) -> None:
                         pending.append(path + b"/")
                     else:
                         remove_tree(Path(os.fsdecode(entry.path)))
-                elif path not in paths.files or not (
-                    entry.is_file(follow_symlinks=False) or entry.is_symlink()
-                ):
+                elif path not in paths.files or not (entry.is_symlink() or _is_usable(entry)):
                     os.unlink(entry.path)
+
+
+def _is_usable(entry: os.DirEntry[bytes]) -> bool:
+    """Whether it is a file with one name and such permissions as its owner has in a checkout.
+
+    Git minds one bit of them, and no other name by which the file may still be written to.
+    """
+    facts = entry.stat(follow_symlinks=False)
+    wanted = stat.S_IRUSR | stat.S_IWUSR
+    has_them = facts.st_mode & (wanted | stat.S_ISUID | stat.S_ISGID) == wanted
+    return stat.S_ISREG(facts.st_mode) and has_them and facts.st_nlink == 1
 
 
 def _named(repo: PrivateGit, name: str) -> Worktree:
