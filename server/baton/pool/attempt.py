@@ -10,6 +10,7 @@ import anyio
 from baton.codex.turn import Deadlines
 from baton.contract.evidence import CheckResult, TurnFailure
 from baton.contract.states import FailureClass
+from baton.engine.blocking import blocking
 from baton.ledger.base import now
 from baton.ledger.pool_records import PoolAttemptRecord
 from baton.pool.backend import Assignment, AttemptOutcome, Backend
@@ -83,6 +84,17 @@ async def carry(
     `ctx` is what checks need; without one there are none to run. Raises `BatonError` only for failures of
     Baton's own surroundings.
     """
+    try:
+        return await _carry(backend, assignment, record, ctx)
+    finally:
+        if ctx is not None:
+            with anyio.CancelScope(shield=True):
+                await blocking(ctx.made.give_back, assignment.job.id)
+
+
+async def _carry(
+    backend: Backend, assignment: Assignment, record: PoolAttemptRecord, ctx: PoolContext | None
+) -> Attempted:
     job = assignment.job
     outcome = await backend.run(assignment)
     if outcome.failure is not None and ctx is not None:

@@ -16,7 +16,7 @@ from baton.pool.context import PoolContext
 from baton.pool.jobs import Job
 from baton.process.environment import worker_environment
 from baton.workspace.scope import Scope, read_scope
-from baton.workspace.scope_plan import PlanLimits, make_dirs, plan_scope
+from baton.workspace.scope_plan import PlanLimits, plan_scope
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ def are_apart(one: ScopePlan, others: Iterable[ScopePlan]) -> bool:
 def bound(ctx: PoolContext, job: Job, scratch: Path) -> JobBoundary:
     """Make the folders that the attempt needs, and the settings that its thread is started with.
 
+    What was made in the person's directory is the pool's to remove: `PoolContext.made`.
+
     Raises `Unsupported` when the policy demands prevention and the sandbox here cannot give it,
     `InvalidInput` for a scope that leads out of the directory.
     """
@@ -65,7 +67,7 @@ def bound(ctx: PoolContext, job: Job, scratch: Path) -> JobBoundary:
     ):
         why = ctx.machine.why_detected or plan.why_detected
         raise Unsupported(f"job {job.id}: its scope cannot be held by the sandbox here: {why}")
-    make_dirs(plan)
+    ctx.made.make(job.id, plan)
     for folder in (scratch / "home", scratch / "tmp"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = WorkerPlace(

@@ -12,6 +12,7 @@ from baton.engine.house import House
 from baton.engine.machine import Machine
 from baton.ledger.pool_records import PoolProcessRecord
 from baton.policy.model import Policy
+from baton.pool.made import MadeFolders
 from baton.process.tree import boot_id, start_time
 
 
@@ -24,6 +25,8 @@ class PoolContext:
     machine: Machine
     scratch: Path
     """Where the pool keeps what it needs only while it works."""
+    made: MadeFolders
+    """The folders made in people's directories."""
     _policies: dict[Path, Policy] = field(default_factory=dict)
 
     def policy(self, workdir: Path) -> Policy:
@@ -64,4 +67,5 @@ async def open_context(house: House, pool_id: str) -> PoolContext:
     """Find Codex and look at its sandbox. Raises `Unsupported` or `InvalidInput`."""
     scratch = house.state.scratch / pool_id
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return PoolContext(house, pool_id, await Machine.open(house, None), scratch)
+    machine = await Machine.open(house, None)
+    return PoolContext(house, pool_id, machine, scratch, MadeFolders(scratch))

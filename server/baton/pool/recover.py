@@ -12,6 +12,7 @@ from baton.engine.recover import end_left_processes
 from baton.ledger.base import now
 from baton.ledger.locks import FileLock, is_held
 from baton.ledger.pool_records import JobState, PoolAttemptRecord, PoolJobRecord, PoolState
+from baton.pool.made import remove_left
 from baton.process.tree import ProcessId, boot_id
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,9 @@ def recover_pool(house: House, pool_id: str) -> None:
     Its processes are ended before anything is marked, so that no job is started again beside one that lives.
     """
     end_pool_processes(house, pool_id)
-    shutil.rmtree(house.state.scratch / pool_id, ignore_errors=True)
+    scratch = house.state.scratch / pool_id
+    remove_left(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
     ledger = house.ledger
     with ledger.transaction():
         settle_open_attempts(house, pool_id, DIED)

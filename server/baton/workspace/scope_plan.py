@@ -8,7 +8,7 @@ Whatever stays writable beyond the scope is named, and the captured tree shows i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,10 +89,20 @@ def plan_scope(
     )
 
 
-def make_dirs(plan: ScopePlan) -> None:
-    """Make the directories that the plan's write access needs. Git does not see empty ones."""
+def make_dirs(plan: ScopePlan, made: Callable[[Path], object] | None = None) -> None:
+    """Make the directories that the plan's write access needs. Git does not see empty ones.
+
+    `made` is told each that was not there. Raises `OSError`.
+    """
     for path in plan.made_dirs:
-        path.mkdir(exist_ok=True)
+        try:
+            path.mkdir()
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+        else:
+            if made is not None:
+                made(path)
 
 
 def _all_forbidden(scope: Scope, root: bytes) -> bool:
