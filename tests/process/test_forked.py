@@ -203,6 +203,28 @@ async def test_death_of_the_owner_by_sigkill_ends_children_and_server(
     assert not any(child.is_running() for child in below)
 
 
+async def test_program_that_cannot_be_started_leaves_the_owner_no_zombie() -> None:
+    owner = (
+        "import anyio, contextlib, psutil\n"
+        "from baton.process import tree\n"
+        "from baton.process.child import run\n"
+        "from baton.process.forked import guards_forked\n"
+        "async def fail():\n"
+        "    with contextlib.suppress(FileNotFoundError):\n"
+        "        await run(['no-such-program'], cwd='/', env={}, timeout=None)\n"
+        "async def main():\n"
+        "    tree.become_subreaper()\n"
+        "    await fail()\n"
+        "    async with guards_forked():\n"
+        "        await fail()\n"
+        "        print(len(psutil.Process().children()))\n"
+        "anyio.run(main)\n"
+    )
+    library = os.pathsep.join(path for path in sys.path if path)
+    done = await anyio.run_process([sys.executable, "-c", owner], env={**os.environ, "PYTHONPATH": library})
+    assert done.stdout == b"1\n"  # the server
+
+
 async def test_commands_with_an_environment_of_their_own_do_not_outlive_a_killed_forked_guard() -> None:
     program = Path(__file__).with_name("lost_guard.py")
     library = os.pathsep.join(path for path in sys.path if path)

@@ -257,6 +257,8 @@ class Guard:
         os.close(writer)
         told = os.read(reader, 16)
         os.close(reader)
+        if told:
+            os.waitpid(self.main, 0)  # or the owner would inherit it
         return int(told or 0)
 
     def become_program(self, guard: int, writer: int) -> None:
