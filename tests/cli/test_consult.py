@@ -84,6 +84,22 @@ def test_agents_shows_the_exact_command_that_logs_one_in(programs: Path) -> None
     assert lines[number + 1].strip() == "-> claude auth login"
 
 
+@pytest.mark.parametrize("name", ["BATON_CODEX_BIN", "CODEX_BIN"])
+def test_a_wrongly_named_program_is_to_be_named_rightly_and_not_to_be_installed(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "/nowhere/codex")
+    lines = run("agents").stdout.splitlines()
+    (number,) = [n for n, line in enumerate(lines) if "codex" in line and "/nowhere/codex" in line]
+    assert lines[number + 1].strip() == f"-> name another program in {name}, or unset it"
+    policy = Path(os.environ["CODEX_HOME"]) / "baton" / "policy.toml"
+    policy.parent.mkdir(parents=True, exist_ok=True)
+    policy.write_text('[consult]\nenabled = true\n[consult.agents.claude]\ncommand = "/nowhere/claude"\n')
+    fixes = {finding.message.split(":")[0]: finding.fix or "" for finding in findings()}
+    assert fixes["codex"] == f"name another program in {name}, or unset it"
+    assert fixes["claude"].startswith("name another program than /nowhere/claude")
+
+
 def findings() -> list[Finding]:
     rules = load_policy(Path(os.environ["CODEX_HOME"]), None).consult
     return list(check_agents(os.environ, rules))

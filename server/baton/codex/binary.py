@@ -21,6 +21,9 @@ MINIMUM = (0, 163, 0)
 NAMED_BY = ("BATON_CODEX_BIN", "CODEX_BIN")
 """Variables that name the program; the first one set decides, whatever else is installed."""
 
+INSTALL = "npm install -g @openai/codex"
+"""The command that installs one."""
+
 ANSWER_SECONDS = 15.0
 """How long `--version` may take; a node shim on a cold disk needs a few."""
 
@@ -109,9 +112,17 @@ def find_codex(
         minimum = CodexVersion(MINIMUM)
         raise Unsupported(
             f"no Codex {minimum} or newer found; looked at {', '.join(looked_at) or 'PATH (no codex)'};"
-            " install it (npm install -g @openai/codex) or name one in BATON_CODEX_BIN"
+            f" install it ({INSTALL}) or name one in {NAMED_BY[0]}"
         )
     return max(found, key=lambda binary: binary.version.order)
+
+
+def codex_remedy(env: Mapping[str, str]) -> str:
+    """What to do where `find_codex` found none: a program that was named is never looked past."""
+    for variable in NAMED_BY:
+        if env.get(variable):
+            return f"name another program in {variable}, or unset it"
+    return INSTALL
 
 
 def _named(variable: str, path: Path, env: Mapping[str, str], versions: VersionCache) -> CodexBinary:

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from baton.codex.binary import find_codex
+from baton.codex import binary
 from baton.codex.home import Login
 from baton.consult.adapters import claude, codex, copilot, opencode
 from baton.consult.adapters.output import table_of
@@ -49,7 +49,7 @@ USUAL: Mapping[Runtime, str] = {
 """The names of the programs on PATH."""
 
 INSTALL: Mapping[Runtime, str] = {
-    Runtime.CODEX: "npm install -g @openai/codex",
+    Runtime.CODEX: binary.INSTALL,
     Runtime.CLAUDE: "npm install -g @anthropic-ai/claude-code",
     Runtime.OPENCODE: "npm install -g opencode-ai",
     Runtime.COPILOT: "npm install -g @github/copilot",
@@ -120,9 +120,7 @@ async def find_agents(
         try:
             found[runtime] = await _LOOKS[runtime](house, command, names)
         except CannotAsk as fault:
-            missing = fault.failure is ReplyFailure.NOT_INSTALLED
-            action = INSTALL[runtime] if missing else fault.required_action
-            found[runtime] = Found(runtime, detail=fault.message, action=action)
+            found[runtime] = Found(runtime, detail=fault.message, action=_remedy(runtime, command, fault))
         except (BatonError, OSError) as fault:
             found[runtime] = Found(runtime, detail=" ".join(str(fault).split()))
 
@@ -132,18 +130,28 @@ async def find_agents(
     return [found[runtime] for runtime in Runtime if runtime in only]
 
 
+def _remedy(runtime: Runtime, command: str | None, fault: CannotAsk) -> str | None:
+    """What to do. Installing is no help where a program was named that is not there."""
+    if fault.required_action is not None or fault.failure is not ReplyFailure.NOT_INSTALLED:
+        return fault.required_action
+    if command is not None:
+        return f"name another program than {command} as the agent's command in your policy, or leave that out"
+    return INSTALL[runtime]
+
+
 async def _codex(house: House, command: str | None, names: tuple[str, ...]) -> Found:
     launcher = None if command is None else str(find_program(command, house.env))
     try:
-        binary = await blocking(find_codex, house.env, launcher)
+        program = await blocking(binary.find_codex, house.env, launcher)
     except Unsupported as fault:
-        raise CannotAsk(ReplyFailure.NOT_INSTALLED, fault.message) from fault
+        action = binary.codex_remedy(house.env)
+        raise CannotAsk(ReplyFailure.NOT_INSTALLED, fault.message, action) from fault
     home = await blocking(worker_home, house)
     known = home.login is not Login.NONE
     return Found(
         Runtime.CODEX,
-        binary.path,
-        str(binary.version),
+        program.path,
+        str(program.version),
         LoggedIn.YES if known else LoggedIn.NO,
         f"login: {home.login.value}" if known else "no login",
         None if known else codex.LOGIN,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from baton.codex.binary import find_codex
+from baton.codex.binary import codex_remedy, find_codex
 from baton.codex.home import Login, prepare_worker_home
 from baton.codex.probe import forget, probe
 from baton.codex.rules import allow_rules
@@ -66,7 +66,7 @@ def check_codex(
     try:
         binary = find_codex({**env, "CODEX_HOME": str(state.codex_home)}, cache=state.codex_versions)
     except BatonError as error:
-        return None, [failure("codex", error.message, _codex_fix(env))]
+        return None, [failure("codex", error.message, codex_remedy(env))]
     found = [ok("codex", f"{binary.version} at {binary.path} ({binary.origin})")]
     try:
         home = prepare_worker_home(state.codex_home, places.home, env, temporary=state.scratch / "codex")
@@ -83,14 +83,6 @@ def check_codex(
     except BatonError as error:
         return None, [*found, failure("models", error.message, "see what `codex debug models` says")]
     return Codex(binary, home, listed), found
-
-
-def _codex_fix(env: Mapping[str, str]) -> str:
-    """What to do where there is no Codex that can be used; a program that was named is never looked past."""
-    for name in ("BATON_CODEX_BIN", "CODEX_BIN"):
-        if env.get(name):
-            return f"name another program in {name}, or unset it"
-    return "npm install -g @openai/codex"
 
 
 def check_policy(

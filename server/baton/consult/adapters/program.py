@@ -50,7 +50,7 @@ def environment(house: House, names: Iterable[str] = (), **values: str) -> dict[
     """
     env = {**tool_environment(house.env, (*XDG, *names)), **values}
     if not Path(env.get("HOME") or ".").is_absolute():
-        raise CannotAsk(ReplyFailure.NOT_INSTALLED, "HOME is not set to an absolute path: set it")
+        raise CannotAsk(ReplyFailure.NOT_INSTALLED, "HOME is not set to an absolute path", "set HOME")
     return env
 
 
