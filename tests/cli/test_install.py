@@ -9,6 +9,18 @@ import pytest
 from baton.cli.install import _tell
 from baton.install.plan import Act, Decision
 from baton.install.report import FileLine, Report
+from cli.conftest import Run
+
+
+def test_a_project_is_told_by_its_whole_path(
+    run: Run, test_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = test_root / "shop"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    assert f" in {project}: " in run("install", "--project", ".").stdout.splitlines()[-1]
+    assert run("uninstall", "--project", ".").stdout.splitlines()[-1].startswith(f"Baton out of {project}: ")
+    assert f"recorded in {project}" in run("uninstall", "--project", ".").stderr
 
 
 def test_files_that_are_counted_are_listed_or_said_not_to_be(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,6 +72,20 @@ def test_the_script_takes_its_uninstall_option(machine: Machine) -> None:
     assert "nothing of Baton's is recorded" in door(machine, "--uninstall", status=1)
 
 
+@pytest.mark.parametrize("words", [("--uninstall",), ("--uninstall", "--project", "."), ("uninstall",)])
+def test_uninstalling_where_nothing_is_installed_builds_nothing(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    machine.env.pop("BATON_RUNTIME")
+    before = picture(machine.user)
+    script = machine.checkout / "scripts" / "install-personal.sh"
+    program = [str(script.with_name("program.sh")), "baton"] if words == ("uninstall",) else [str(script)]
+    said = machine.run("sh", *program, *words, status=1)
+    assert said == f"baton: nothing of Baton's is recorded in {machine.places.home}\n"
+    assert picture(machine.user) == before
+    assert not Path(machine.env["BATON_STATE"]).exists()
+
+
 def test_a_misspelt_option_is_misuse(machine: Machine) -> None:
     assert "--upgrad" in door(machine, "--upgrad", status=2)
 

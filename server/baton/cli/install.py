@@ -69,6 +69,7 @@ def install(
     if removing:
         ctx.invoke(uninstall, project=project, dry_run=dry_run, as_json=as_json)
         return
+    project = _whole(project)
     if plugin and (agents_only or no_config or project):
         raise InvalidInput("--plugin goes with none of --project, --agents-only and --no-config")
     env = dict(os.environ)
@@ -103,6 +104,7 @@ def uninstall(project: Path | None, dry_run: bool, as_json: bool, purge: bool = 
 
     Files that you edited stay and are named. Runs and their results stay in the state folder unless --purge.
     """
+    project = _whole(project)
     env = dict(os.environ)
     places = Places.find(env)
     if project is None and not dry_run:
@@ -122,6 +124,11 @@ def uninstall(project: Path | None, dry_run: bool, as_json: bool, purge: bool = 
             report.files, (*report.notes, f"your own policy stays: {own}"), report.changed, dry_run
         )
     _tell(report, f"Baton out of {project or places.home}", as_json)
+
+
+def _whole(project: Path | None) -> Path | None:
+    """The folder by its whole path, as it is told; links on the way are left as they are."""
+    return None if project is None else Path(os.path.abspath(project))  # noqa: PTH100
 
 
 def _remove_plugin(places: Places, env: dict[str, str]) -> None:
