@@ -18,10 +18,11 @@ from baton.engine.stop import Stop, StopReason
 from baton.ledger.pool_records import JobState, PoolAttemptRecord, PoolState
 from baton.pool.backend import Assignment, AttemptOutcome
 from baton.pool.control import ask_again, cancel, find_pool
+from baton.pool.events import PoolEvent
 from baton.pool.look import job_json, job_lines
 from baton.pool.opening import IDENTITY_FILE, open_pool
 from baton.pool.recover import recover_pools
-from baton.pool.status import pool_status
+from baton.pool.status import PoolStatus, pool_status
 from pool.shop import ScriptedBackend, Shop, a_job, a_writer, done, some_settings
 
 Act = Callable[[Assignment], Any]
@@ -616,7 +617,20 @@ def test_status_counts_and_estimates(bare_shop: Shop, folder: Callable[[str], Pa
         seen.append(pool_status(bare_shop.house, bare_shop.pool_id))
         return done()
 
+    ended: list[PoolStatus] = []
+
+    class Told(list[PoolEvent]):
+        def append(self, event: PoolEvent) -> None:
+            if event.kind == "job.ended":
+                ended.append(pool_status(bare_shop.house, bare_shop.pool_id))
+
+    bare_shop.told = Told()
     bare_shop.work(jobs, backend=ScriptedBackend(otherwise=act), concurrency=1)
+    # With the last one nothing is left, though the pool has not come to rest yet.
+    assert [(one.finished, one.alive, one.eta_seconds is None) for one in ended[-2:]] == [
+        (5, True, False),
+        (6, True, True),
+    ]
     last = seen[-1]
     assert (last.alive, last.total, last.running, last.limit) == (True, 6, 1, 1)
     assert last.finished == 5

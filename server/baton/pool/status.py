@@ -25,7 +25,7 @@ class PoolStatus:
     rate_per_minute: float | None
     """Jobs that came to rest in this invocation; None before the first."""
     eta_seconds: float | None
-    """What is left at that rate; None when it is not known or nothing runs."""
+    """What is left at that rate; None when it is not known or nothing is left."""
     tokens: int | None
     limit: int | None
     """Jobs that may run at once now; None while it does not run."""
@@ -72,7 +72,7 @@ def pool_status(house: House, pool_id: str) -> PoolStatus:
         total=total,
         running=counts.get(JobState.RUNNING, 0) if runs else 0,
         rate_per_minute=rate,
-        eta_seconds=left / rate * 60.0 if runs and rate else None,
+        eta_seconds=left / rate * 60.0 if runs and rate and left else None,
         tokens=ledger.pool_tokens(pool_id),
         limit=_whole(live.get("limit")) if runs else None,
         pause_until=until if paused else None,
