@@ -2,9 +2,16 @@
 # The types and tests with the newest versions that the project allows of everything: scripts/newest.sh [PYTEST ARGS…]
 # The environment is made anew each time, outside the checkout. Prints where it differs from the lock.
 set -eu
+case ${1:-} in
+-h | --help)
+    echo "usage: scripts/newest.sh [PYTEST ARGS…]"
+    exit 0
+    ;;
+esac
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
 locked=$(scripts/setup.sh)
+scripts/arguments.sh newest.sh "$locked" "$@"
 environment=${XDG_CACHE_HOME:-$HOME/.cache}/baton/newest
 rm -rf "$environment"
 "$locked" -I -m venv "$environment"

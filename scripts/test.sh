@@ -3,6 +3,12 @@
 # Without --all the tests marked `long` are left out. Nothing is written into the checkout. What is not here and is
 # needed by some tests is said, with the command that installs it, and they are skipped.
 set -eu
+case ${1:-} in
+-h | --help)
+    echo "usage: scripts/test.sh [--all] [PYTEST ARGS…]"
+    exit 0
+    ;;
+esac
 cd "$(dirname "$0")/.."
 python=$(scripts/setup.sh)
 PATH=$(dirname "$python"):$PATH
@@ -26,6 +32,7 @@ if [ "${1:-}" = --all ]; then
         missing "NO BROWSER" "pages in a real one" "chromium chromium-driver"
 fi
 
+scripts/arguments.sh test.sh "$python" "$@"
 ruff check --quiet --output-format concise .
 ruff format --quiet --check .
 mypy

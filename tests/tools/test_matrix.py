@@ -17,7 +17,7 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 TEST = """#!/bin/sh
 echo "tested with $BATON_PYTHON: $*"
-case "$BATON_PYTHON" in *{failing}*) exit 1 ;; esac
+case "$BATON_PYTHON" in *{failing}*) exit {status} ;; esac
 """
 
 
@@ -37,9 +37,9 @@ def _here(place: Path, version: str) -> None:
     program.chmod(0o755)
 
 
-def _run(place: Path, failing: str = "none") -> subprocess.CompletedProcess[str]:
+def _run(place: Path, failing: str = "none", status: int = 1) -> subprocess.CompletedProcess[str]:
     test = place / "scripts" / "test.sh"
-    test.write_text(TEST.format(failing=failing))
+    test.write_text(TEST.format(failing=failing, status=status))
     test.chmod(0o755)
     env = {"PATH": f"{place / 'bin'}:/usr/bin:/bin", "HOME": str(place), "PYENV_ROOT": str(place / "none")}
     command = ["sh", str(place / "scripts" / "matrix.sh"), "-k", "one"]
@@ -69,6 +69,27 @@ def test_one_that_fails_is_named_and_the_others_are_still_run(place: Path) -> No
     done = _run(place, failing="3.12")
     assert done.returncode == 1
     assert _last(done) == "matrix: ran: 3.11 3.12 3.13 3.14; failed: 3.12; SKIPPED: none"
+
+
+@pytest.mark.parametrize("name", ["matrix.sh", "newest.sh", "test.sh"])
+def test_help_is_one_line_and_runs_nothing(place: Path, name: str) -> None:
+    script = shutil.copy(CHECKOUT / "scripts" / name, place / name)
+    done = subprocess.run(["sh", script, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"usage: scripts/{name} [") and done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_an_argument_that_pytest_does_not_know_is_one_line_and_nothing_is_run(place: Path) -> None:
+    script = str(CHECKOUT / "scripts" / "arguments.sh")
+    command = ["sh", script, "test.sh", sys.executable, "-k", "one", "--nonsense"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == "test.sh: unrecognized arguments: --nonsense; see scripts/test.sh --help\n"
+    subprocess.run(command[:-1], cwd=CHECKOUT, check=True)
+    for version in VERSIONS:
+        _here(place, version)
+    done = _run(place, failing="3.11", status=4)
+    assert done.returncode == 4 and "3.12" not in done.stderr
 
 
 def test_a_program_that_only_has_the_name_is_passed_over(place: Path) -> None:
