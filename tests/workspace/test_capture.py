@@ -259,6 +259,27 @@ def test_a_walk_without_end_is_bounded_and_said(work):
     assert "more than 3 entries" in (w.capture().over_limit or "")
 
 
+@pytest.mark.parametrize("name", [b"f", b"f" * 250])
+def test_what_no_path_is_short_enough_for_is_said(work, name):
+    """A folder that cannot be listed, and a file in one that can."""
+    w = work()
+    w.hand.write("src/a.py", "a = 2\n")
+    room = os.pathconf(w.root, "PC_PATH_MAX") - len(os.fsencode(w.root)) - 1
+    at, made = os.open(w.root, os.O_RDONLY), 0
+    while made < (room - 100 if len(name) > 1 else room):
+        os.mkdir(b"d" * 99, dir_fd=at)
+        below = os.open(b"d" * 99, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at, made = below, made + 100
+    os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=at))
+    os.close(at)
+    captured = w.capture()
+    assert kinds(captured) == {b"src/a.py": ChangeKind.MODIFIED}
+    assert len(captured.unsupported) == 1 and captured.unsupported[0].startswith(b"d" * 99 + b"/")
+    assert w.repo.add_worktree("r1-1", w.base.commit) == w.worktree
+    assert sorted(os.listdir(w.root)) == [".git", ".gitignore", "bin", "link", "src"]
+
+
 def test_links_made_by_baton_are_no_change_but_what_replaced_them_is(person, work, content):
     person.write("node_modules/dep/index.js", "dep")
     person.write(".gitignore", "node_modules/\nbuild/\n*.log\n")

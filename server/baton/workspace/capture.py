@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -61,6 +62,8 @@ class _Found:
     nested: set[bytes] = field(default_factory=set)
     over_limit: str | None = None
     dropped: list[bytes] = field(default_factory=list)
+    unread: list[bytes] = field(default_factory=list)
+    """What cannot be opened by its path, which is too long."""
 
 
 class _Capturing:
@@ -121,7 +124,7 @@ class _Capturing:
             nested=tuple(sorted(found.nested)[:limit]),
             leaving_links=leaving_links(repo, self.base, commit, changes),
             outside=tuple(one.path for one in changed if not one.path.startswith(repo.site.prefix)),
-            unsupported=tuple([*scan.special, *found.dropped][:limit]),
+            unsupported=tuple([*scan.special, *scan.unread, *found.unread, *found.dropped][:limit]),
             aside=self.aside if kept.anything else None,
             aside_cut=kept.cut,
             over_limit=scan.over_limit or found.over_limit,
@@ -220,8 +223,12 @@ class _Capturing:
         kept = []
         for path in found.disk:
             size = 0
-            with contextlib.suppress(OSError):
+            try:
                 size = os.lstat(self.top + path).st_size
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    found.unread.append(path)
+                    continue
             if count + 1 > limits.captured_files or total + size > limits.captured_bytes:
                 found.dropped.append(path)
                 continue

@@ -18,6 +18,8 @@ class Scan:
 
     special: list[bytes] = field(default_factory=list)
     """Pipes, sockets and devices; they have been removed."""
+    unread: list[bytes] = field(default_factory=list)
+    """Folders that cannot be listed: their path is too long, for one."""
     git_entries: list[bytes] = field(default_factory=list)
     """Everything named `.git` below the root, in any case: git passes over it in silence."""
     all_known: bool = True
@@ -36,7 +38,11 @@ def scan_worktree(root: Path, leave_out: Set[bytes], limit: int, known: TreePath
     seen = 0
     while pending:
         folder = pending.pop()
-        for entry in _entries(top + folder):
+        entries = _entries(top + folder)
+        if entries is None:
+            scan.unread.append(folder[:-1])
+            scan.all_known = False
+        for entry in entries or ():
             seen += 1
             path = folder + entry.name
             if path == b".git":
@@ -83,7 +89,8 @@ def scan_paths(root: Path, paths: Collection[bytes], leave_out: Set[bytes], know
     return scan
 
 
-def _entries(folder: bytes) -> list[os.DirEntry[bytes]]:
+def _entries(folder: bytes) -> list[os.DirEntry[bytes]] | None:
+    """What is in a folder that the worker may have locked; None where nobody can tell."""
     for _ in range(2):
         try:
             with os.scandir(folder) as entries:
@@ -91,6 +98,8 @@ def _entries(folder: bytes) -> list[os.DirEntry[bytes]]:
         except PermissionError:
             with contextlib.suppress(OSError):
                 os.chmod(folder, stat.S_IRWXU)
+        except FileNotFoundError:
+            return []
         except OSError:
             break
-    return []
+    return None
