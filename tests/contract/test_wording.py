@@ -9,7 +9,7 @@ import pytest
 import baton
 from baton.contract.nearest import did_you_mean
 from baton.contract.tree import Capture
-from baton.contract.wording import many
+from baton.contract.wording import many, reasons_text
 from baton.engine.attempt import _capture_notices
 
 
@@ -50,3 +50,15 @@ def test_name_that_is_none_tells_the_nearest_or_what_there_is() -> None:
     assert did_you_mean("zzz", ["terra", "sol"]) == "known: terra, sol"
     assert did_you_mean("zzz", []) == "known: none"
     assert did_you_mean("zzz", ["terra"], "`baton models` lists them") == "`baton models` lists them"
+
+
+def test_reasons_fit_in_a_line_the_longest_cut_first_and_the_last_counted() -> None:
+    assert reasons_text({"a": "off", "b": "gone"}) == "a: off; b: gone"
+    long = "it cannot be told apart from the one that wrote the change " * 5
+    told = reasons_text({"codex": long, "claude": "claude is not on PATH", "opencode": long})
+    first, whole, last = told.split("; ")
+    assert whole == "claude: claude is not on PATH"
+    assert first.startswith("codex: it cannot be told apart from") and first.endswith(" …")
+    assert last.endswith(" …") and 200 < len(told) <= 240
+    told = reasons_text({f"agent{number}": long for number in range(30)})
+    assert len(told) <= 240 and told.endswith(f"; and {30 - told.count('agent')} more")

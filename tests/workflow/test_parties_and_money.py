@@ -42,6 +42,17 @@ def test_a_refusal_at_a_ceiling_leaves_the_token_as_it_was(desk: Desk) -> None:
     assert len(desk.script.prompts("codex")) == 2
 
 
+def test_where_nobody_can_review_each_agent_has_its_reason_in_one_line(desk: Desk) -> None:
+    for name in ("claude", "antigravity"):
+        desk.add_policy(f"[consult.agents.{name}]\nenabled = false\n")
+    made = {"implement": "patch:codex", "fix": "patch:opencode", "review": "ask"}
+    told = desk.refuses("start", goal="g", bindings=made).message
+    assert told.startswith("review: no agent can be asked for review (") and told.endswith(")")
+    for name in ("codex", "opencode"):
+        assert told.count(f"{name}: it cannot be told apart from") == 1
+    assert len(told) <= 300
+
+
 @pytest.mark.long
 def test_an_estimate_needs_three_prices_and_warns_of_a_ceiling(desk: Desk) -> None:
     desk.script.says("codex", {**said("Turn the sign."), "cost": 0.5})

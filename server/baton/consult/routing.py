@@ -9,6 +9,7 @@ from baton.consult.identity import Host, Identity, not_somebody_else, same_agent
 from baton.contract.consult import Side, SourceMode
 from baton.contract.errors import InvalidInput, NoAgent
 from baton.contract.nearest import did_you_mean
+from baton.contract.wording import reasons_text
 from baton.policy.consult_rules import ConsultAgent
 
 
@@ -91,7 +92,7 @@ def choose(candidates: Mapping[str, Candidate], host: Host, wanted: Wanted) -> l
         if (reason := why_not(candidates[name], host, wanted, by_name=by_name)) is not None
     }
     if by_name and refused:
-        raise NoAgent("; ".join(f"{name} is not asked: {reason}" for name, reason in refused.items()))
+        raise NoAgent(reasons_text({f"{name} is not asked": reason for name, reason in refused.items()}))
     if by_name and wanted.count is None:
         ordered = [(candidates[name], "asked for by name") for name in wanted.targets]
     else:
@@ -100,7 +101,7 @@ def choose(candidates: Mapping[str, Candidate], host: Host, wanted: Wanted) -> l
     if wanted.both_sides and len(ordered) == 1:
         ordered *= 2
     if len(ordered) < number:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        reasons = reasons_text(refused)
         have = f"{len(ordered)} of {number} agents" if ordered else "no agent"
         raise NoAgent(f"{have} can be asked for {wanted.capability} ({reasons or 'none is configured'})")
     sides = (Side.FOR, Side.AGAINST) if wanted.both_sides else (None,) * number

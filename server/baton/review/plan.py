@@ -15,6 +15,7 @@ from baton.consult.routing import Candidate, Chosen, Wanted, choose, rank, why_n
 from baton.contract.errors import InvalidInput, NoAgent
 from baton.contract.nearest import did_you_mean
 from baton.contract.review import Finding, GivenFinding, ReviewCall, ReviewMode
+from baton.contract.wording import reasons_text
 from baton.engine.blocking import blocking
 from baton.ledger.ids import new_review_id
 from baton.ledger.review_records import ReviewFindingRecord, ReviewRecord
@@ -262,7 +263,7 @@ def _of_list(
         elif len(chosen) < most:
             chosen.append(Chosen(candidates[name], "a reviewer of the policy"))
     if not chosen:
-        raise NoAgent("; ".join(f"{name} is not asked: {reason}" for name, reason in reasons.items()))
+        raise NoAgent(reasons_text({f"{name} is not asked": reason for name, reason in reasons.items()}))
     return chosen
 
 

@@ -7,6 +7,7 @@ for the steps that it names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton.consult.agents import host_of
@@ -222,16 +223,14 @@ class Resolver:
             margin=consult.score_margin,
             most=max(len(binding.names), 1),
         )
-        refused: dict[str, str] = {}
 
         def pick(candidates: Mapping[str, Candidate]) -> list[Seat]:
             able = dict(candidates)
             for name, candidate in candidates.items():
                 why = not_different(_party(candidate, None), barred)
-                if why is not None:
-                    refused[name] = why
-                    if not binding.names:
-                        del able[name]
+                # One that was named is refused by its name, once it is known to be there.
+                if why is not None and not binding.names:
+                    able[name] = replace(candidate, missing=candidate.missing or why)
             chosen = choose(able, self.host, wanted)
             names = seat_names([one.candidate.id for one in chosen])
             return [Seat(one, seat, None, ()) for one, seat in zip(chosen, names, strict=True)]
@@ -241,8 +240,7 @@ class Resolver:
         try:
             seats = await find_seats(consulting.house, consult, consulting.look, candidates, pick)
         except NoAgent as error:
-            more = "".join(f"; {name}: {why}" for name, why in refused.items())
-            raise NoAgent(f"{step.value}: {error.message}{more}") from None
+            raise NoAgent(f"{step.value}: {error.message}") from None
         parties = [_party(seat.chosen.candidate, seat.chosen.why) for seat in seats]
         return Bound(executor=binding.executor, parties=parties)
 
