@@ -70,6 +70,17 @@ def test_a_link_to_the_file_stays_a_link(home: Path, test_root: Path) -> None:
     assert "enabled = true" in real.read_text()
 
 
+def test_a_hard_link_to_the_file_is_told_that_it_keeps_its_text(home: Path, test_root: Path) -> None:
+    file, other = home / PERSON_FILE, test_root / "dotfiles.toml"
+    file.write_text(OWN)
+    other.hardlink_to(file)
+    for dry_run in (True, False):
+        note = set_up(home, {}, dry_run=dry_run).note
+        assert note is not None and note.startswith(f"{file} is a hard link: its other names keep the text")
+    assert other.read_text() == OWN and "enabled = true" in file.read_text()
+    assert set_up(home, {}).note is None
+
+
 def test_a_dry_run_writes_nothing(home: Path) -> None:
     assert set_up(home, {}, dry_run=True).changes == ("consult.enabled = true",)
     assert not (home / PERSON_FILE).exists()

@@ -335,3 +335,9 @@ def test_what_is_no_form_of_ours_is_answered_in_a_line(
     answer = browser.post(CLAUDE, content=body, headers={"origin": BASE, "content-type": kind})
     assert answer.status_code == status
     assert file.read_bytes() == OWN.encode()
+
+
+def test_a_hard_link_is_told_before_saving(browser: TestClient, file: Path, test_root: Path) -> None:
+    assert "is a hard link" not in browser.get(EDITING).text
+    (test_root / "dotfiles.toml").hardlink_to(file)
+    assert "policy.toml is a hard link: its other names keep" in browser.get(EDITING).text

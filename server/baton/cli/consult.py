@@ -37,12 +37,15 @@ def setup(models: tuple[str, ...], dry_run: bool, as_json: bool) -> None:
             "file": str(done.file),
             "changes": list(done.changes),
             "agents": [one.wire() for one in found],
+            **({"note": done.note} if done.note else {}),
         }
         click.echo(json.dumps({**data, "dryRun": dry_run}, ensure_ascii=False))
         return
     verb = "would write" if dry_run else "wrote"
     for change in done.changes:
         click.echo(f"{verb} {change} into {done.file}")
+    if done.note:
+        click.echo(done.note)
     if not done.changes:
         click.echo(f"{done.file} says so already")
     _tell(found)

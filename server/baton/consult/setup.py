@@ -9,6 +9,7 @@ from pathlib import Path
 from baton.contract.errors import InvalidInput
 from baton.contract.nearest import did_you_mean
 from baton.policy.faults import KeyPath
+from baton.policy.hard_link import hard_link_note
 from baton.policy.person import read_person, write_keys
 
 
@@ -19,6 +20,8 @@ class SetUp:
     file: Path
     changes: tuple[str, ...]
     """Keys that have another value now, each as it stands in the file; empty when all was so before."""
+    note: str | None = None
+    """What else the change does to the file, for the person."""
 
 
 def set_up(codex_home: Path, models: Mapping[str, str], *, dry_run: bool = False) -> SetUp:
@@ -36,4 +39,6 @@ def set_up(codex_home: Path, models: Mapping[str, str], *, dry_run: bool = False
             raise InvalidInput(f"no agent {name!r}; {advice}")
     wanted: dict[KeyPath, str | bool] = {("consult", "enabled"): True}
     wanted |= {("consult", "agents", name, "model"): model for name, model in models.items()}
-    return SetUp(read.file, write_keys(read, wanted, dry_run=dry_run))
+    note = hard_link_note(read.file)
+    changes = write_keys(read, wanted, dry_run=dry_run)
+    return SetUp(read.file, changes, note if changes else None)

@@ -29,6 +29,7 @@ from baton.install.report import Report
 from baton.install.shipped import Package, Shipped, agents, skills
 from baton.install.writing import missing_folders, remove_empty
 from baton.ledger.locks import FileLock
+from baton.policy.hard_link import hard_link_note
 
 LOCK_SECONDS = 120.0
 """How long one installer waits for another."""
@@ -256,12 +257,8 @@ def _add_config(
     places: Places, outcome: Outcome, content: bytes | None, edit: Edit, entered: _Entered
 ) -> None:
     if edit.content != content:
-        if content is not None and places.config.stat().st_nlink > 1:
-            # Replaced as a whole, so that nobody ever reads half of it: that cannot keep a hard link.
-            entered.notes.append(
-                f"{places.config} is a hard link: its other names keep the text from before this change;"
-                " link them anew, or make it a symbolic link, which stays one"
-            )
+        if content is not None and (note := hard_link_note(places.config)) is not None:
+            entered.notes.append(note)
         # Through the link, if it is one: the link is the person's.
         before = None if content is None else digest(content)
         change = Change(places.config.resolve(), edit.content, before)

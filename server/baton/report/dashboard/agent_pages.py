@@ -8,6 +8,7 @@ from typing import Any
 from baton.contract.errors import BatonError, InvalidInput, NotFound, WrongState
 from baton.engine.house import House
 from baton.policy.faults import PolicyRefused
+from baton.policy.hard_link import hard_link_note
 from baton.policy.person import PersonPolicy, read_person, write_keys
 from baton.report.dashboard.agent_fields import faults_beside, fields_of, wanted
 from baton.report.dashboard.query import Query
@@ -87,6 +88,7 @@ def _context(
     return {
         "file": str(read.file),
         "backup": str(read.backup),
+        "hard_link": hard_link_note(read.file),
         "fingerprint": read.fingerprint,
         "form_token": form_token,
         "is_on": rules.enabled,
