@@ -7,10 +7,13 @@ import re
 import click
 import pytest
 
-from baton.cli.review import review, typed
+from baton.cli.review import review
+from baton.contract.errors import InvalidInput
 from baton.contract.review import Confidence, ReviewMode, ReviewState, Severity
 from baton.ledger.review_records import ReviewFindingRecord, ReviewRecord
 from baton.review.present import next_step
+from baton.review.words import TerminalWords
+from review.conftest import Desk
 
 NAMED = re.compile(r"`baton review ([^`]+)`")
 
@@ -37,7 +40,7 @@ def test_what_a_terminal_is_told_after_a_review_is_a_command_that_there_is(
         confidence=Confidence.HIGH,
     )
     for findings in ([], [finding]):
-        told = typed(next_step(record, findings, unread), record.review_id)
+        told = next_step(record, findings, unread, TerminalWords())
         assert not re.search(r"(?<!baton )\breview (status|retry|recheck)|what=|records cancel", told), told
         if state is ReviewState.AWAITING_SYNTHESIS:
             assert "`baton review finalise vabc`" in told
@@ -48,3 +51,15 @@ def test_what_a_terminal_is_told_after_a_review_is_a_command_that_there_is(
             known = review.get_command(click.Context(review), name)
             assert known is not None, told
             known.make_context(name, arguments)
+
+
+def test_an_error_names_what_a_person_types(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.folder)
+    for words, option in (
+        (("start", "look", "--diff", "nowhere..HEAD"), "--diff 'nowhere..HEAD': "),
+        (("start", "look", "--diff", "HEAD", "--persona", "nobody"), "--persona: no persona 'nobody'"),
+        (("finalise", "vabcdefgh", "F1=bogus"), "F1=DISPOSITION: "),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            review.main(list(words), standalone_mode=False)
+        assert caught.value.message.startswith(option), caught.value.message

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from baton.cli.review import review
 from baton.cli.workflow import workflow
 from baton.cli.workflow_text import table
-from baton.contract.errors import InvalidInput
+from baton.contract.errors import BatonError, InvalidInput
 from baton.contract.workflow import Step
 from baton.workflow.words import TerminalWords
 from consult.scripted import look
@@ -167,11 +167,11 @@ COMMAND = re.compile(r"`baton (?:workflow|review) ([^`]+)`")
 @pytest.mark.parametrize("step", [*Step, None])
 def test_what_a_terminal_is_told_to_type_is_a_command_that_there_is(step: Step | None) -> None:
     words = TerminalWords()
-    told = [words.wait("w1"), words.cancel("w1"), words.attention("w1"), words.rest("w1")]
+    told = [words.wait("w1"), words.cancel("w1"), words.attention("w1"), words.rest("w1"), words.look("w1")]
     told += [words.retry("r1", "claude")]
     if step is not None:
         told += [words.show("w1", step), words.again("w1", step), words.agree("w1", step, "secret")]
-        told += [words.record("w1", step), words.take_over("w1", step)]
+        told += [words.record("w1", step), words.take_over("w1", step), words.back("w1", step)]
     assert "secret" not in " ".join(told) and not re.search(r"\w=<|step=|moreRounds", " ".join(told))
     for line in told:
         assert COMMAND.search(line), line
@@ -226,3 +226,16 @@ def test_material_for_a_review_waits_for_the_tests_that_come_first(desk: Desk) -
     told = desk.call("next", context="Mind the sign.")
     assert told["state"] == "test" and "context: not sent" in told["note"], told
     assert "session's own" in desk.refuses("next", context="Mind the sign.").message
+
+
+def test_a_refusal_in_a_terminal_names_what_a_person_types(desk: Desk) -> None:
+    desk.start(bindings={"review": "ask:opencode"})
+    for words, told in (
+        (("record", desk.id, "plan", "--commit", "x"), "--commit: plan does not take it; it takes --text"),
+        (("record", desk.id, "plan"), "--text: the plan itself is needed"),
+        (("replan", desk.id), "replan: name bindings to change, a step to go back to, or --more-rounds"),
+        (("replan", desk.id, "--bind", "plan=ask:nobody"), "--bind plan: "),
+    ):
+        with pytest.raises(BatonError) as caught:
+            workflow.main(list(words), standalone_mode=False)
+        assert caught.value.message.startswith(told), caught.value.message

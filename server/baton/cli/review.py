@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ import click
 from baton.cli.group import Group
 from baton.cli.listing import print_jobs
 from baton.cli.shown import echo_json, many_lines, one_line
+from baton.contract.argument_names import renamed
 from baton.contract.base import parse
 from baton.contract.errors import InvalidInput, NotAllowed
 from baton.contract.review import ReviewCall
 from baton.contract.session import Session
 from baton.engine.house import House
-from baton.engine.shorten import SHORTENED
 from baton.review.confirm import Person, Says
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -213,11 +212,17 @@ def _do(
     from baton.consult.service import ConsultService
     from baton.review.confirm import nobody
     from baton.review.service import ReviewService
+    from baton.review.words import TerminalWords
 
     given = {name: value for name, value in arguments.items() if value is not None}
-    call = parse(ReviewCall, {"action": action, **given} | ({"id": review_id} if review_id else {}), "review")
+    words = TerminalWords()
+    try:
+        named = {"action": action, **given} | ({"id": review_id} if review_id else {})
+        call = parse(ReviewCall, named, "review")
+    except InvalidInput as fault:
+        raise renamed(fault, words.arguments, "review") from None
     session = Session(cwd=str(Path.cwd()))
-    service = ReviewService(ConsultService(house))
+    service = ReviewService(ConsultService(house), words)
     doing: Callable[[], Awaitable[dict[str, Any]]] = lambda: service.review(call, session, person or nobody)  # noqa: E731
     return anyio.run(doing)
 
@@ -229,7 +234,6 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
     if isinstance(told.get("text"), str):
         click.echo(many_lines(told["text"]))
         return
-    review_id = str(told.get("reviewId", "ID"))
     for name, value in told.items():
         if name == "findings" and isinstance(value, list):
             for one in value:
@@ -237,10 +241,7 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
             click.echo("\n".join([f"{name}:", *(f"  {one_line(_plain(one))}" for one in value)]))
         elif value is not None:
-            text = _plain(value)
-            if name in ("next", SHORTENED):
-                text = typed(text, review_id)
-            click.echo(f"{name}: {one_line(text)}")
+            click.echo(f"{name}: {one_line(_plain(value))}")
 
 
 def _print_finding(one: dict[str, Any]) -> None:
@@ -257,31 +258,3 @@ def _plain(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
     return str(value)
-
-
-def typed(text: str, review_id: str) -> str:
-    """What a session would call, as a person types it."""
-    for called, said in _TYPED:
-        text = re.sub(called, said.replace("ID", review_id), text)
-    return text
-
-
-_TYPED = (
-    (r"^review run \w+$", "nothing was sent; `baton review start GOAL` shows it anew and asks"),
-    (
-        r"\breview status \w+ waits on; records cancel \w+ stops it",
-        "`baton review show ID` looks again; `baton review cancel ID` stops it",
-    ),
-    (
-        r"\bfinalise with a disposition for ([\w, ]+)",
-        r"`baton review finalise ID` with one for each of \1, such as F1=fixed",
-    ),
-    (r"\bthen finalise\b", "then `baton review finalise ID`"),
-    (
-        r"; text of (\S+): status what=answer reviewer=\S+, or retry",
-        r"; text of \1: `baton review show ID --what answer`, or `baton review retry ID`",
-    ),
-    (r"\breview status \w+ what=(\w+)", r"`baton review show ID --what \1`"),
-    (r"(?<!baton )\breview (retry|recheck) \w+", r"`baton review \1 ID`"),
-)
-"""Each way in which a review names a next call, and the command for it; `ID` is the review's."""

@@ -14,6 +14,7 @@ from baton.cli.listing import print_jobs
 from baton.cli.pairs import read_pairs
 from baton.cli.shown import echo_json, one_line
 from baton.cli.workflow_text import due_text, print_workflow
+from baton.contract.argument_names import renamed
 from baton.contract.base import parse
 from baton.contract.errors import InvalidInput
 from baton.contract.session import Session
@@ -247,11 +248,15 @@ def _do(house: House, action: str, workflow_id: str | None = None, **arguments: 
     given = {name: value for name, value in arguments.items() if value is not None}
     if known is not None:
         given["id"] = known.workflow_id
-    call = parse(WorkflowCall, {"action": action, **given}, "workflow")
+    words = TerminalWords()
+    try:
+        call = parse(WorkflowCall, {"action": action, **given}, "workflow")
+    except InvalidInput as fault:
+        raise renamed(fault, words.arguments, "workflow") from None
 
     async def ask() -> dict[str, Any]:
         consulting = ConsultService(house)
-        service = WorkflowService(consulting, ReviewService(consulting), Service(house), TerminalWords())
+        service = WorkflowService(consulting, ReviewService(consulting), Service(house), words)
         return await service.workflow(call, Session(cwd=folder))
 
     return anyio.run(ask)

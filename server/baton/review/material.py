@@ -98,12 +98,12 @@ def ask_for(call: ReviewCall, bounds: Bounds) -> Source:
     """What a call names as material, its ends pinned. Raises `BatonError`."""
     _check_named(call)
     if call.run_id is not None and (call.diff_ref is not None or call.paths):
-        raise InvalidInput("runId: a run is reviewed by itself; leave diffRef and paths out")
+        raise InvalidInput("runId: a run is reviewed by itself; leave the other material out")
     if call.repository is not None and call.diff_ref is None:
         raise InvalidInput("repository: goes with diffRef")
     if call.diff_ref is None:
         if not (call.paths or call.context or call.run_id):
-            raise InvalidInput("material: name diffRef, paths, context or runId")
+            raise InvalidInput("material: there is none; name a diff, paths, a run or text")
         return Source(None, None, tuple(dict.fromkeys(call.paths)), call.context, call.run_id)
     named = call.repository or (None if bounds.workspace is None else str(bounds.workspace))
     if named is None:

@@ -13,6 +13,7 @@ from baton.contract.wording import many
 from baton.engine.shorten import SHORTENED, size
 from baton.ledger.review_records import ReviewFindingRecord, ReviewReadRecord, ReviewRecord
 from baton.ledger.reviews import serious_open
+from baton.review.words import TOOL, Words
 
 MAX_RESULT = 2_400
 """Bytes of JSON."""
@@ -35,7 +36,10 @@ def planned(review: ReviewRecord, shown: dict[str, Any], token: str | None) -> d
 
 
 def present(
-    review: ReviewRecord, findings: Sequence[ReviewFindingRecord], reads: Sequence[ReviewReadRecord]
+    review: ReviewRecord,
+    findings: Sequence[ReviewFindingRecord],
+    reads: Sequence[ReviewReadRecord],
+    words: Words = TOOL,
 ) -> dict[str, Any]:
     """A review that was run. Serious findings come first and are never left out for lesser ones."""
     ordered = sorted(findings, key=lambda one: (_ORDER.index(one.severity.value), one.number))
@@ -58,7 +62,7 @@ def present(
             if any(one.severity.value == name for one in findings)
         }
         shown["openSerious"] = len(serious_open(findings))
-    shown["next"] = next_step(review, findings, unread)
+    shown["next"] = next_step(review, findings, unread, words)
     shown["findings"] = []
     left = 0
     for detail in (True, False):
@@ -75,9 +79,9 @@ def present(
         if left == 0:
             break
     if left:
-        shown[SHORTENED] = f"{many(left, 'more finding')}: review status {review.review_id} what=findings"
+        shown[SHORTENED] = f"{many(left, 'more finding')}: {words.findings(review.review_id)}"
     elif findings and not detail:
-        shown[SHORTENED] = f"details: review status {review.review_id} what=findings"
+        shown[SHORTENED] = f"details: {words.findings(review.review_id)}"
     if not shown["findings"] and not findings:
         del shown["findings"]
     return shown
@@ -102,25 +106,28 @@ def finding_shown(finding: ReviewFindingRecord, *, detail: bool, most: int = 400
     return {name: value for name, value in shown.items() if value}
 
 
-def next_step(review: ReviewRecord, findings: Sequence[ReviewFindingRecord], unread: Sequence[str]) -> str:
+def next_step(
+    review: ReviewRecord,
+    findings: Sequence[ReviewFindingRecord],
+    unread: Sequence[str],
+    words: Words = TOOL,
+) -> str:
     """What a caller can do now."""
     name = review.review_id
     match review.state:
         case ReviewState.PLANNED:
-            return f"review run {name}"
+            return words.run(name)
         case ReviewState.RUNNING:
-            return f"review status {name} waits on; records cancel {review.consultation_id} stops it"
+            return words.wait(name, review.consultation_id)
         case ReviewState.FAILED | ReviewState.CANCELLED if review.consultation_id:
-            return f"review retry {name}, or plan anew"
+            return f"{words.retry(name)}, or plan anew"
         case ReviewState.FINALISED:
             is_open = serious_open(findings)
-            return f"fix what is open, then review recheck {name}" if is_open else "done"
+            return f"fix what is open, then {words.recheck(name)}" if is_open else "done"
         case ReviewState.AWAITING_SYNTHESIS:
             missing = [one.id for one in findings if one.severity.serious and not one.answered]
-            text = "check each finding yourself, then finalise"
-            if missing:
-                text += f" with a disposition for {', '.join(missing[:20])}"
+            text = f"check each finding yourself, then {words.finalise(name, missing[:20])}"
             if unread:
-                text += f"; text of {unread[0]}: status what=answer reviewer={unread[0]}, or retry"
+                text += f"; text of {unread[0]}: {words.answer(name, unread[0])}"
             return text
     return "plan anew"

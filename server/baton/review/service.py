@@ -13,6 +13,7 @@ from baton.consult.plan import Plan, candidates_of
 from baton.consult.present import whole_answer
 from baton.consult.routing import Wanted, why_not
 from baton.consult.service import ConsultService
+from baton.contract.argument_names import renamed
 from baton.contract.errors import InvalidInput, NoAgent, NotAllowed, NotFound, WrongState
 from baton.contract.review import Disposition, ReviewAction, ReviewCall, ReviewPart, ReviewState
 from baton.contract.session import Session
@@ -37,6 +38,7 @@ from baton.review.present import finding_shown, planned, present
 from baton.review.setting import Setting, setting_for
 from baton.review.settle import RECHECK, ask_more, seat_of, settle
 from baton.review.stored import StoredPlan
+from baton.review.words import TOOL, Words
 
 PLAN_SECONDS = 24 * 3600.0
 """How long a plan can be run."""
@@ -47,7 +49,9 @@ _NOT_SENT = "nothing was sent"
 class ReviewService:
     """A session's door to reviews."""
 
-    def __init__(self, consulting: ConsultService) -> None:
+    def __init__(self, consulting: ConsultService, words: Words = TOOL) -> None:
+        """`words`: how answers and errors name arguments, and what can be done next."""
+        self._words = words
         self._consulting = consulting
         self._house = consulting.house
         self._ledger = consulting.house.ledger
@@ -59,6 +63,14 @@ class ReviewService:
 
         `any_round` is for who bounds rechecks otherwise than by `review.max_fix_rounds`.
         """
+        try:
+            return await self._review(call, session, person, any_round)
+        except InvalidInput as fault:
+            raise renamed(fault, self._words.arguments, "review") from None
+
+    async def _review(
+        self, call: ReviewCall, session: Session, person: Person, any_round: bool
+    ) -> dict[str, Any]:
         await self._consulting.recover()
         if call.action is ReviewAction.PLAN:
             return await self._plan(call, session)
@@ -236,7 +248,8 @@ class ReviewService:
 
     def _shown(self, review: ReviewRecord) -> dict[str, Any]:
         name = review.review_id
-        return present(review, self._ledger.review_findings(name), self._ledger.review_reads(name))
+        findings, reads = self._ledger.review_findings(name), self._ledger.review_reads(name)
+        return present(review, findings, reads, self._words)
 
     async def _retry(self, review: ReviewRecord, call: ReviewCall, session: Session) -> dict[str, Any]:
         setting = setting_for(self._house, review.workspace, session)

@@ -88,7 +88,7 @@ def ask_more(
 
     def also() -> None:
         if len(house.ledger.consult_turns(consultation.consultation_id)) != len(seen):
-            raise WrongState(f"review {review.review_id} went on meanwhile; review status {review.review_id}")
+            raise WrongState(f"review {review.review_id} went on meanwhile; look at it again")
         running = {"state": ReviewState.RUNNING, "note": None, "ended_at": None}
         house.ledger.change_review(review.review_id, states, **running)
 

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.contract.errors import InvalidInput
 from baton.contract.workflow import Executor, Step, WorkflowAction, WorkflowCall
+from baton.workflow.words import TOOL, Words
 
 _TAKES: dict[WorkflowAction, tuple[str, ...]] = {
     WorkflowAction.START: (
@@ -36,7 +37,7 @@ _RECORDS: dict[Step, tuple[str, ...]] = {
 _SHOWN_FIRST = ("context", "context_paths", "own_findings")
 
 
-def check_arguments(call: WorkflowCall) -> None:
+def check_arguments(call: WorkflowCall, words: Words = TOOL) -> None:
     """Raises `InvalidInput` that names what is not taken, and what does take it."""
     action = call.action
     takes = (*_EVERY, *_TAKES[action], *(() if action is WorkflowAction.START else ("id",)))
@@ -56,7 +57,8 @@ def check_arguments(call: WorkflowCall) -> None:
         takes = (*_EVERY, "id", "step", *_RECORDS.get(call.step, ("text",)))
         for name in given:
             if name not in takes:
-                wanted = ", ".join(map(to_camel, _RECORDS.get(call.step, ("text",))))
+                known = map(to_camel, _RECORDS.get(call.step, ("text",)))
+                wanted = ", ".join(map(words.argument, known))
                 raise InvalidInput(f"{to_camel(name)}: {call.step.value} does not take it; it takes {wanted}")
     if action is WorkflowAction.NEXT and call.confirm is not None:
         for name in given:

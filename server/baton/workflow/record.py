@@ -44,7 +44,7 @@ async def record(doors: Doors, job: Job, call: WorkflowCall) -> Outcome:
     if call.step is not due:
         raise WrongState(f"step: {call.step.value} is not due; {due.value} is")
     if job.running is not None:
-        raise WrongState(f"the {job.running.step.value} step is at work; wait for it with next")
+        raise WrongState(f"the {job.running.step.value} step is at work; {doors.words.wait(job.id)}")
     bound = job.terms.bindings[due]
     rejects = due is Step.APPLY and call.reject is not None
     if bound.executor is not Executor.HOST and not rejects:

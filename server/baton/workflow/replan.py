@@ -27,9 +27,10 @@ async def replan(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any] |
     if workflow.state.ended:
         raise WrongState(f"workflow {job.id} is {workflow.state.value}: there is nothing to replan")
     if job.running is not None:
-        raise WrongState(f"the {job.running.step.value} step is at work; wait for it with next, or cancel")
+        raise WrongState(f"the {job.running.step.value} step is at work; {doors.words.wait(job.id)}")
     if not (call.bindings or call.step or call.more_rounds):
-        raise InvalidInput("replan: name bindings to change, a step to go back to, or moreRounds")
+        further = doors.words.argument("moreRounds")
+        raise InvalidInput(f"replan: name bindings to change, a step to go back to, or {further}")
     terms = await _terms(doors, job, call)
     after = Position(workflow.state, workflow.round)
     if call.step is not None:
@@ -41,7 +42,7 @@ async def replan(doors: Doors, job: Job, call: WorkflowCall) -> dict[str, Any] |
         if after.round > terms.max_fix_rounds:
             raise InvalidInput(
                 f"step: {many(terms.max_fix_rounds, 'fix round is', 'fix rounds are')} used;"
-                " give moreRounds as well"
+                f" give {doors.words.argument('moreRounds')} as well"
             )
     changed = {
         step.value: f"{job.terms.bindings[step].shown} -> {new.shown}"

@@ -60,7 +60,8 @@ async def review_preview(
         since = before.base
     patch = await blocking(ground.diff, since, now.commit)
     if not patch.strip():
-        raise InvalidInput("review: nothing differs from the start of the workflow; go back with replan step")
+        way_back = doors.words.back(job.id, Step.IMPLEMENT)
+        raise InvalidInput(f"review: nothing differs from the start of the workflow; {way_back}")
     several = len(who.parties) > 1
     own = call.own_findings
     if several and own is None and not finalised and not doors.words.own_findings_first:

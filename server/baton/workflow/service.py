@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.consult.service import ConsultService
+from baton.contract.argument_names import renamed
 from baton.contract.errors import BatonError, InvalidInput, WrongState
 from baton.contract.session import Session
 from baton.contract.workflow import Executor, Step, StepState, WorkflowAction, WorkflowCall, WorkflowPart
@@ -56,7 +57,13 @@ class WorkflowService:
 
     async def workflow(self, call: WorkflowCall, session: Session, person: Person = nobody) -> dict[str, Any]:
         """Do one action. Raises `BatonError`; what was done before it stays."""
-        check_arguments(call)
+        try:
+            return await self._workflow(call, session, person)
+        except InvalidInput as fault:
+            raise renamed(fault, self._words.arguments, "workflow") from None
+
+    async def _workflow(self, call: WorkflowCall, session: Session, person: Person) -> dict[str, Any]:
+        check_arguments(call, self._words)
         doors = Doors(self._consulting, self._reviewing, self._engine, session, person, self._words)
         if call.action is WorkflowAction.START:
             return await self._start(doors, call)
@@ -96,7 +103,7 @@ class WorkflowService:
             lock.acquire(timeout=LOCK_SECONDS)
         except BatonError:
             raise WrongState(
-                f"workflow {workflow_id} is moved by another call just now; status shows where it is"
+                f"workflow {workflow_id} is moved by another call just now; {self._words.look(workflow_id)}"
             ) from None
         try:
             result: dict[str, Any] = await do()

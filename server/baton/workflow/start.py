@@ -94,7 +94,8 @@ def _record(doors: Doors, call: WorkflowCall, folder: Path, terms: Terms) -> Job
     dirty = ground.dirty()
     if dirty and not call.allow_dirty:
         raise InvalidInput(
-            f"workspace: {', '.join(dirty[:SHOWN])} differ from HEAD; commit them, or start with allowDirty"
+            f"workspace: {', '.join(dirty[:SHOWN])} differ from HEAD; commit them, or start with"
+            f" {doors.words.argument('allowDirty')}"
         )
     base = ground.snapshot("start")
     workflow = WorkflowRecord(

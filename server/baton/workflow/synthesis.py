@@ -29,7 +29,7 @@ async def finalise(
     """Finalise the review and say what follows. Raises `BatonError` for dispositions that do not hold."""
     done = job.last(Step.REVIEW)
     if done is None or done.review_id is None:
-        raise WrongState("there is no review to weigh; go back with replan step=review")
+        raise WrongState(f"there is no review to weigh; {doors.words.back(job.id, Step.REVIEW)}")
     review_id = done.review_id
     ground = ground_of(doors.house, job.workflow)
     now = await blocking(ground.remember)

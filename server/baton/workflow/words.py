@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from baton.contract.workflow import Step
 
 _TEXTS = (Step.RESEARCH, Step.PLAN, Step.BRIEF)
@@ -12,6 +14,17 @@ class Words:
 
     own_findings_first = True
     """Whether who asks several reviewers has findings of its own to give first."""
+    arguments: Mapping[str, str] = {}
+    """Those that a caller knows by another name than the tool's."""
+
+    def argument(self, name: str) -> str:
+        return self.arguments.get(name, name)
+
+    def look(self, workflow_id: str) -> str:
+        return "status shows where it is"
+
+    def back(self, workflow_id: str, step: Step) -> str:
+        return f"go back with replan step={step.value}"
 
     def rest(self, workflow_id: str) -> str:
         return "status what=product, patch, output or steps has the rest"
@@ -64,6 +77,31 @@ class TerminalWords(Words):
     """As commands that a person types; what is in capitals is theirs to fill in."""
 
     own_findings_first = False
+    arguments: Mapping[str, str] = {
+        "goal": "GOAL",
+        "preset": "--preset",
+        "bindings": "--bind",
+        "allowedFiles": "--allow",
+        "tests": "--test",
+        "contextPaths": "--send",
+        "context": "--context",
+        "allowDirty": "--dirty",
+        "text": "--text",
+        "commit": "--commit",
+        "reject": "--reject",
+        "report": "--test",
+        "dispositions": "--finding",
+        "moreRounds": "--more-rounds",
+        "what": "--what",
+        "waitSeconds": "--wait",
+        "workspace": "this folder",
+    }
+
+    def look(self, workflow_id: str) -> str:
+        return f"`baton workflow show {workflow_id}` shows where it is"
+
+    def back(self, workflow_id: str, step: Step) -> str:
+        return f"go back with `baton workflow replan {workflow_id} --to {step.value}`"
 
     def rest(self, workflow_id: str) -> str:
         return f"`baton workflow show {workflow_id} --what product`, patch, output or steps has the rest"
