@@ -23,6 +23,8 @@ class Person:
         person = cls(root)
         person.git("init", "-q", "-b", "main", *options)
         person.git("config", "gc.auto", "0")
+        person.git("config", "user.name", "Test Author")
+        person.git("config", "user.email", "author@example.invalid")
         return person
 
     def git(self, *args: str | bytes, ok: bool = True, input: bytes | None = None) -> bytes:
