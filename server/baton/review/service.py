@@ -22,10 +22,11 @@ from baton.engine.blocking import blocking
 from baton.engine.paging import entries_window, text_window
 from baton.ledger.consult_records import ConsultationRecord
 from baton.ledger.ids import new_consultation_id
-from baton.ledger.review_records import DispositionRecord, ReviewRecord
+from baton.ledger.review_records import ReviewRecord
 from baton.ledger.reviews import serious_open
 from baton.review.asking import once_more
 from baton.review.confirm import Person, Says, approval_of, fits, nobody, question_to_person
+from baton.review.decisions import decisions_of
 from baton.review.material import gather_again
 from baton.review.plan import (
     approved,
@@ -295,7 +296,7 @@ class ReviewService:
             if more:
                 self._ledger.add_findings(review.review_id, more)
             findings = self._ledger.review_findings(review.review_id)
-            decisions, what = _decisions(review, call, {one.id for one in findings})
+            decisions, what = decisions_of(review, call, {one.id for one in findings})
             masked += what
             decided = {f"F{one.number}" for one in decisions}
             missing = [
@@ -377,33 +378,3 @@ class ReviewService:
         if not texts:
             raise NotFound(f"review {review.review_id} has no answer{f' of {seat}' if seat else ''}")
         return "\n".join(texts)
-
-
-def _decisions(
-    review: ReviewRecord, call: ReviewCall, known: set[str]
-) -> tuple[list[DispositionRecord], list[str]]:
-    """The dispositions as they may be written down, and what was masked in their reasons."""
-    needs_reason = (Disposition.REJECTED, Disposition.ACCEPTED_RISK)
-    seen: set[str] = set()
-    for one in call.dispositions:
-        if one.finding not in known:
-            raise InvalidInput(f"dispositions: there is no finding {one.finding}; there are {len(known)}")
-        if one.finding in seen:
-            raise InvalidInput(f"dispositions: {one.finding} is answered twice")
-        seen.add(one.finding)
-        if one.disposition in needs_reason and not (one.reason or "").strip():
-            raise InvalidInput(f"dispositions: {one.finding} {one.disposition.value} needs a reason")
-    decisions, masked = [], list[str]()
-    for one in call.dispositions:
-        reason, what = prose(one.reason or "")
-        masked += what
-        decisions.append(
-            DispositionRecord(
-                review_id=review.review_id,
-                number=int(one.finding[1:]),
-                disposition=one.disposition,
-                reason=reason or None,
-                source="host",
-            )
-        )
-    return decisions, masked
