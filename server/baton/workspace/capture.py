@@ -13,7 +13,7 @@ from pathlib import Path
 
 from baton.contract.tree import Capture, show_path
 from baton.contract.wording import many
-from baton.workspace import standing
+from baton.workspace import warm
 from baton.workspace.aside import keep_aside
 from baton.workspace.beyond import note_beyond
 from baton.workspace.changes import changes_inside, without_folders
@@ -40,16 +40,16 @@ def capture_worktree(
     """Record the worktree as a commit on `base`, named by `ref`; the worktree's index stays as it was.
 
     `sandboxed` are the folders that a sandbox let the worker write, when it kept the worker from everything
-    else: then a worktree that has a witness is not looked at where that has seen nothing.
+    else: then a worktree that has a watcher is not looked at where that has seen nothing.
 
     Folders that Baton linked or copied in are left out while they are what Baton made. Ignored and nested
     content goes to `aside`, which is emptied first, up to the limit. Special files are listed and removed
     from the worktree, because git would wait for ever on some of them. Only call it when no process of the
     worker is left.
     """
-    only = None if sandboxed is None else standing.touched(worktree, sandboxed)
+    only = None if sandboxed is None else warm.touched(worktree, sandboxed)
     if sandboxed is None:
-        standing.forget(worktree)
+        warm.forget(worktree)
     return _Capturing(repo, worktree, base, aside, only).record(ref)
 
 
@@ -130,7 +130,7 @@ class _Capturing:
             over_limit=scan.over_limit or found.over_limit,
         )
         if self.only is not None and not (ignored or found.nested or capture.unsupported):
-            standing.keep_result(repo, worktree, commit, index, changed)
+            warm.keep_result(repo, worktree, commit, index, changed)
         return capture
 
     # -- looking ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pathlib import Path
 from baton.contract.errors import StateUnavailable
 from baton.ledger.locks import FileLock
 from baton.ledger.state import StateFolder
-from baton.workspace import standing
+from baton.workspace import warm
 from baton.workspace.repository import PrivateRepository
 from baton.workspace.worktree import Worktree, remove_tree
 
@@ -35,11 +35,11 @@ class Lease:
 
     def prepared(self) -> None:
         """Say that what is written to the worktree from here on is its user's."""
-        standing.settle(self.worktree)
+        warm.settle(self.worktree)
 
     def distrust(self) -> None:
         """Have everything in the worktree looked at next time: no sandbox held what ran in it."""
-        standing.forget(self.worktree)
+        warm.forget(self.worktree)
 
     def give_back(self) -> None:
         """End the use of a worktree whose content is captured or worthless. May be called again."""
@@ -58,7 +58,7 @@ class WorktreePool:
     def lease(self, commit: str) -> Lease:
         """A worktree that holds exactly `commit`, a free one if there is any."""
         by_number = (f"{self._prefix}-{number}" for number in itertools.count(1))
-        for name in itertools.chain(standing.best_for(self._repo, commit), by_number):
+        for name in itertools.chain(warm.best_for(self._repo, commit), by_number):
             lock = FileLock(self._state.locks / f"worktree-{name}.lock")
             if not lock.try_acquire():
                 continue
@@ -73,10 +73,10 @@ class WorktreePool:
         raise AssertionError("unreachable")
 
     def _at(self, commit: str, name: str, known: Worktree | None) -> Worktree:
-        if known is not None and standing.resume(self._repo, known, commit):
+        if known is not None and warm.resume(self._repo, known, commit):
             return known
         made = self._repo.add_worktree(name, commit)
-        standing.take_up(self._repo, made, commit)
+        warm.take_up(self._repo, made, commit)
         return made
 
     def reserved(self) -> Iterator[tuple[Worktree, str]]:

@@ -13,8 +13,8 @@ import threading
 from pathlib import Path
 
 from baton.workspace.beyond import beyond_parent
-from baton.workspace.standing import index_at
 from baton.workspace.store import PrivateGit
+from baton.workspace.warm import index_at
 from baton.workspace.worktree import Worktree, remove_tree
 
 NAME = "git"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from baton.workspace import capture as capturing
-from baton.workspace import standing
+from baton.workspace import warm
 from baton.workspace import worktree as resetting
 from baton.workspace.pool import WorktreePool
-from baton.workspace.witness import Witness
+from baton.workspace.watcher import Watcher
 from baton.workspace.worktree_git import give_git
 from workspace.person import Person, on_disk
 from workspace.test_short_ways import BEFORE, EDITS, edit, folders_on_disk
@@ -26,13 +26,13 @@ def shop(tmp_path, state, open_repository):
         person.write(path, data)
     person.commit()
     repo = open_repository(person)
-    probe = Witness.of(tmp_path / "project", [])
+    probe = Watcher.of(tmp_path / "project", [])
     if probe is None:
         pytest.skip("this system does not report what is written")
     probe.close()
     yield repo, WorktreePool(repo, state), person, tmp_path / "aside"
-    for admin in list(standing._KNOWN):
-        standing._KNOWN.pop(admin).witness.close()
+    for admin in list(warm._WARM):
+        warm._WARM.pop(admin).watcher.close()
 
 
 def never(*_args, **_options):
@@ -162,7 +162,7 @@ def test_work_in_a_workspace_without_a_tracked_file_is_seen(tmp_path, state, ope
         captured = repo.capture(lease.worktree, base, TASK, tmp_path / "aside", (lease.worktree.cwd,))
         assert [change.path for change in captured.changes] == [b"made"]
         lease.give_back()
-    standing.forget(lease.worktree)
+    warm.forget(lease.worktree)
 
 
 def test_folders_made_for_a_worker_who_did_not_need_them_are_no_part_of_a_result(shop):
@@ -228,7 +228,7 @@ def test_without_a_sandbox_everything_is_looked_at(shop):
     lease.prepared()
     outside = lease.worktree.root.parent.parent / "alias"
     os.link(lease.worktree.root / "a", outside)
-    outside.write_text("by another name, elsewhere\n")  # which no witness sees
+    outside.write_text("by another name, elsewhere\n")  # which no watcher sees
     captured = repo.capture(lease.worktree, base, TASK, aside)
     assert [change.path for change in captured.changes] == [b"a"]
     lease.give_back()

@@ -1,4 +1,4 @@
-"""A witness names every path that was written to, or says that it cannot tell."""
+"""A watcher names every path that was written to, or says that it cannot tell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from baton.workspace import witness as watching
-from baton.workspace.witness import Witness
+from baton.workspace import watcher as watching
+from baton.workspace.watcher import Watcher
 
 OLD = 1_600_000_000
 
@@ -25,8 +25,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def witness(root: Path) -> Iterator[Witness]:
-    made = Witness.of(root, [b"lib", b"lib/deep"])
+def watcher(root: Path) -> Iterator[Watcher]:
+    made = Watcher.of(root, [b"lib", b"lib/deep"])
     if made is None:
         pytest.skip("this system does not report what is written")
     yield made
@@ -78,10 +78,10 @@ SAID: list[tuple[Callable[[Path], object], set[bytes]]] = [
 
 
 @pytest.mark.parametrize(("act", "paths"), SAID)
-def test_every_way_to_write_is_told_with_its_path(root, witness, act, paths):
+def test_every_way_to_write_is_told_with_its_path(root, watcher, act, paths):
     act(root)
-    assert witness.told(()) == paths
-    assert witness.told(()) == frozenset()  # from there on
+    assert watcher.told(()) == paths
+    assert watcher.told(()) == frozenset()  # from there on
 
 
 def link_write_unlink(root: Path) -> None:
@@ -146,24 +146,24 @@ UNSAID = [
 
 
 @pytest.mark.parametrize("act", UNSAID)
-def test_what_cannot_be_told_is_not_told(root, witness, act):
+def test_what_cannot_be_told_is_not_told(root, watcher, act):
     act(root)
     (root / "b").touch()
-    assert witness.told((b"",)) is None
-    assert witness.told((b"",)) is None  # for ever
+    assert watcher.told((b"",)) is None
+    assert watcher.told((b"",)) is None  # for ever
 
 
-def test_mount_points_of_a_sandbox_come_and_go_where_it_makes_them(root, witness):
+def test_mount_points_of_a_sandbox_come_and_go_where_it_makes_them(root, watcher):
     for folder in (root, root.parent):
         (folder / ".codex").mkdir()
         (folder / ".codex").rmdir()
-    assert witness.told((b"",)) == frozenset()
+    assert watcher.told((b"",)) == frozenset()
     (root / "lib" / ".codex").mkdir()
     (root / "lib" / ".codex").rmdir()
-    assert witness.told((b"",)) is None
+    assert watcher.told((b"",)) is None
 
 
-def test_a_mount_point_that_was_taken_from_its_sandbox_hides_no_other_name_of_a_file(root, witness):
+def test_a_mount_point_that_was_taken_from_its_sandbox_hides_no_other_name_of_a_file(root, watcher):
     probe = root.parent.parent / "probe"
     probe.touch()
     while probe.stat().st_ctime_ns <= root.parent.stat().st_ctime_ns:  # a sandbox starts no faster
@@ -173,18 +173,18 @@ def test_a_mount_point_that_was_taken_from_its_sandbox_hides_no_other_name_of_a_
     (root / ".codex" / "alias").write_text("through the other name\n")
     (root / ".codex" / "alias").unlink()
     (root / ".codex").rmdir()
-    assert witness.told((b"",)) is None
+    assert watcher.told((b"",)) is None
 
 
-def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, witness):
+def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, watcher):
     (root / "lib/made/below").mkdir(parents=True)
     (root / "a").write_text("prepared\n")
-    assert witness.settle() == {b"lib/made", b"a"}
+    assert watcher.settle() == {b"lib/made", b"a"}
     (root / "lib/made/below/x").write_text("x")
-    assert witness.told(()) == {b"lib/made/below/x"}
+    assert watcher.told(()) == {b"lib/made/below/x"}
 
 
-def test_a_witness_is_not_called_for_more_folders_than_may_be_watched(root, monkeypatch):
+def test_no_more_folders_are_watched_than_may_be(root, monkeypatch):
     monkeypatch.setattr(watching, "_most_folders", lambda: 3)
-    assert Witness.of(root, [b"lib", b"lib/deep"]) is None
-    assert Witness.of(root, [b"lib", b"gone"]) is None
+    assert Watcher.of(root, [b"lib", b"lib/deep"]) is None
+    assert Watcher.of(root, [b"lib", b"gone"]) is None

@@ -1,6 +1,6 @@
-"""What is known of a worktree without looking at it: what it stood at, and what was written to since.
+"""Warm worktrees: what is known of one without looking at it, its commit and what was written to since.
 
-A worktree that was brought to a commit in full gets a witness. While that can tell, the next user's commit
+A worktree that was brought to a commit in full gets a watcher. While that can tell, the next user's commit
 and the next capture cost as much as what was changed, and not as much as there is. Known to this process
 alone: another one, or one that comes after a crash, looks at everything first.
 """
@@ -23,7 +23,7 @@ from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_paths import TreePaths, folders_of, tree_paths
-from baton.workspace.witness import Witness
+from baton.workspace.watcher import Watcher
 from baton.workspace.worktree import (
     Worktree,
     drop_links,
@@ -34,7 +34,7 @@ from baton.workspace.worktree import (
 )
 
 MOST = 8
-"""Worktrees that are witnessed at once: each takes one of the system's instances."""
+"""Worktrees that are watched at once: each takes one of the system's instances."""
 
 MOST_TOUCHED = 500
 """Paths that are told apart; after more, everything is looked at."""
@@ -51,8 +51,8 @@ _Signature = tuple[str, int, int, int]
 
 
 @dataclass
-class _Standing:
-    witness: Witness
+class _Warm:
+    watcher: Watcher
     head: str
     """The commit of the worktree's index, and of all files that are not in `odd`."""
     signature: _Signature
@@ -65,19 +65,19 @@ class _Standing:
     """Whether nobody has asked for that commit yet."""
 
 
-_KNOWN: dict[Path, _Standing] = {}
+_WARM: dict[Path, _Warm] = {}
 _LOCK = threading.Lock()
 
 
 def take_up(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
-    """Have a witness called for a worktree that was just brought to `commit` in full."""
+    """Have a worktree watched that was just brought to `commit` in full."""
     forget(worktree)
     with _LOCK:
-        room = len(_KNOWN) < MOST
+        room = len(_WARM) < MOST
     paths = _plain_paths(repo, commit) if room else None
-    witness = None if paths is None else Witness.of(worktree.root, _folders(worktree, paths))
-    if witness is not None:
-        _put(worktree, _Standing(witness, commit, _signature(worktree)))
+    watcher = None if paths is None else Watcher.of(worktree.root, _folders(worktree, paths))
+    if watcher is not None:
+        _put(worktree, _Warm(watcher, commit, _signature(worktree)))
 
 
 def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
@@ -86,24 +86,24 @@ def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
     False when that cannot be told: it then has to be brought there in full. Links to dependency folders are
     taken away, as by `reset_worktree`.
     """
-    standing = _take(worktree)
-    if standing is None:
+    warm = _take(worktree)
+    if warm is None:
         return False
     try:
-        if _bring(repo, worktree, standing, commit):
-            _put(worktree, standing)
+        if _bring(repo, worktree, warm, commit):
+            _put(worktree, warm)
             return True
     except (GitFailed, OSError):  # what is there is not what was known of it
         pass
-    standing.witness.close()
+    warm.watcher.close()
     return False
 
 
 def settle(worktree: Worktree) -> None:
     """Say that Baton's own preparations are over: what is written from here on is somebody else's."""
-    standing = _KNOWN.get(worktree.admin)
-    if standing is not None:
-        _settle(worktree, standing)
+    warm = _WARM.get(worktree.admin)
+    if warm is not None:
+        _settle(worktree, warm)
 
 
 def touched(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes] | None:
@@ -111,16 +111,16 @@ def touched(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes]
 
     `sandboxed` are the folders that a sandbox let be written, and nothing else.
     """
-    standing = _KNOWN.get(worktree.admin)
-    if standing is None:
+    warm = _WARM.get(worktree.admin)
+    if warm is None:
         return None
-    told = standing.witness.told(_below(worktree, sandboxed))
-    if told is None or standing.signature != _signature(worktree):
+    told = warm.watcher.told(_below(worktree, sandboxed))
+    if told is None or warm.signature != _signature(worktree):
         forget(worktree)
         return None
-    standing.odd |= told
-    few = len(standing.odd) <= MOST_TOUCHED and sum(map(len, standing.odd)) <= MOST_BYTES
-    return frozenset(standing.odd) if few else None
+    warm.odd |= told
+    few = len(warm.odd) <= MOST_TOUCHED and sum(map(len, warm.odd)) <= MOST_BYTES
+    return frozenset(warm.odd) if few else None
 
 
 def keep_result(
@@ -131,37 +131,37 @@ def keep_result(
     Only for a capture that took in all that the worktree holds; `index` is that of the commit and is taken
     over. What was touched is made as a checkout would have made it, or nothing comes of this.
     """
-    standing = _KNOWN.get(worktree.admin)
-    if standing is None:
+    warm = _WARM.get(worktree.admin)
+    if warm is None:
         return
-    if not tree_paths(repo, standing.head).folders <= tree_paths(repo, commit).folders:
+    if not tree_paths(repo, warm.head).folders <= tree_paths(repo, commit).folders:
         return  # some are empty now that a checkout would not have
     if recorded_links(worktree).keys() != intact_links(worktree):
         return  # what came in the place of one is part of the commit
     modes = {change.path: change.new_mode for change in changed}
     drop_links(worktree)
-    if not all(_as_checked_out(worktree, path, modes) for path in sorted(standing.odd, reverse=True)):
+    if not all(_as_checked_out(worktree, path, modes) for path in sorted(warm.odd, reverse=True)):
         return
     os.replace(index, worktree.admin / _RESULT)
-    expected = frozenset(standing.odd)
-    _settle(worktree, standing)
+    expected = frozenset(warm.odd)
+    _settle(worktree, warm)
     top = os.fsencode(worktree.root) + b"/"
-    if not any(os.path.lexists(top + path) for path in standing.odd - expected):  # by whom?
-        standing.result, standing.awaited = commit, True
+    if not any(os.path.lexists(top + path) for path in warm.odd - expected):  # by whom?
+        warm.result, warm.awaited = commit, True
 
 
 def index_at(worktree: Worktree, commit: str) -> Path:
     """The index of a worktree that holds `commit`."""
-    standing = _KNOWN.get(worktree.admin)
-    has_result = standing is not None and standing.result == commit
+    warm = _WARM.get(worktree.admin)
+    has_result = warm is not None and warm.result == commit
     return worktree.admin / _RESULT if has_result else worktree.index
 
 
 def forget(worktree: Worktree) -> None:
     """Know nothing of a worktree any more."""
-    standing = _take(worktree)
-    if standing is not None:
-        standing.witness.close()
+    warm = _take(worktree)
+    if warm is not None:
+        warm.watcher.close()
 
 
 def best_for(repo: PrivateGit, commit: str) -> list[str]:
@@ -171,7 +171,7 @@ def best_for(repo: PrivateGit, commit: str) -> list[str]:
     """
     folder = repo.path / "worktrees"
     with _LOCK:
-        known = [(admin.name, one) for admin, one in _KNOWN.items() if admin.parent == folder]
+        known = [(admin.name, one) for admin, one in _WARM.items() if admin.parent == folder]
     ranked = sorted(known, key=lambda pair: (pair[1].result != commit, pair[1].awaited))
     return [name for name, _ in ranked]
 
@@ -179,42 +179,42 @@ def best_for(repo: PrivateGit, commit: str) -> list[str]:
 # -- bringing it there ----------------------------------------------------------------------------
 
 
-def _bring(repo: PrivateGit, worktree: Worktree, standing: _Standing, commit: str) -> bool:
-    told = standing.witness.told((b"",))
-    if told is None or standing.signature != _signature(worktree) or _plain_paths(repo, commit) is None:
+def _bring(repo: PrivateGit, worktree: Worktree, warm: _Warm, commit: str) -> bool:
+    told = warm.watcher.told((b"",))
+    if told is None or warm.signature != _signature(worktree) or _plain_paths(repo, commit) is None:
         return False
-    if standing.result != commit or told:
-        standing.result = None
-    standing.awaited = False
-    standing.odd |= told
-    if len(standing.odd) > MOST_TOUCHED:
+    if warm.result != commit or told:
+        warm.result = None
+    warm.awaited = False
+    warm.odd |= told
+    if len(warm.odd) > MOST_TOUCHED:
         return False
     drop_links(worktree)
     sweep_slot(worktree)
-    if standing.result is None:
-        _restore(repo, worktree, standing)
-        if commit != standing.head:
-            _git(repo, worktree, ["read-tree", "--reset", "-u", standing.head, commit])
+    if warm.result is None:
+        _restore(repo, worktree, warm)
+        if commit != warm.head:
+            _git(repo, worktree, ["read-tree", "--reset", "-u", warm.head, commit])
             write_head(worktree.admin, commit)
-            standing.head, standing.signature = commit, _signature(worktree)
+            warm.head, warm.signature = commit, _signature(worktree)
     worktree.cwd.mkdir(parents=True, exist_ok=True)
-    settled = standing.witness.settle()
+    settled = warm.watcher.settle()
     if settled is None:
         return False
-    if standing.result is None:
-        standing.odd.clear()
+    if warm.result is None:
+        warm.odd.clear()
     return True
 
 
-def _restore(repo: PrivateGit, worktree: Worktree, standing: _Standing) -> None:
-    paths = tree_paths(repo, standing.head)
+def _restore(repo: PrivateGit, worktree: Worktree, warm: _Warm) -> None:
+    paths = tree_paths(repo, warm.head)
     top = os.fsencode(worktree.root) + b"/"
-    for path in sorted(standing.odd):
+    for path in sorted(warm.odd):
         if path not in paths.folders:
             remove_tree(Path(os.fsdecode(top + path)))
         elif os.path.islink(top + path) or not os.path.isdir(top + path):
             raise NotADirectoryError(path)
-    files = sorted(paths.files & standing.odd)
+    files = sorted(paths.files & warm.odd)
     if files:
         _git(repo, worktree, ["checkout-index", "--force", "-q", "-z", "--stdin"], b"\0".join(files) + b"\0")
 
@@ -275,22 +275,22 @@ def _umask() -> int:
 # -- keeping it -----------------------------------------------------------------------------------
 
 
-def _settle(worktree: Worktree, standing: _Standing) -> None:
-    done = standing.witness.settle()
+def _settle(worktree: Worktree, warm: _Warm) -> None:
+    done = warm.watcher.settle()
     if done is None:
         forget(worktree)
     else:
-        standing.odd |= done
+        warm.odd |= done
 
 
-def _take(worktree: Worktree) -> _Standing | None:
+def _take(worktree: Worktree) -> _Warm | None:
     with _LOCK:
-        return _KNOWN.pop(worktree.admin, None)
+        return _WARM.pop(worktree.admin, None)
 
 
-def _put(worktree: Worktree, standing: _Standing) -> None:
+def _put(worktree: Worktree, warm: _Warm) -> None:
     with _LOCK:
-        _KNOWN[worktree.admin] = standing
+        _WARM[worktree.admin] = warm
 
 
 def _signature(worktree: Worktree) -> _Signature:

@@ -63,7 +63,7 @@ class _Event:
         return self.folder + self.name
 
 
-class Witness:
+class Watcher:
     """Reports which paths of one worktree were written to. Not for use by several threads at once."""
 
     def __init__(self, handle: int, root: Path) -> None:
@@ -77,8 +77,8 @@ class Witness:
         self._alive = True
 
     @classmethod
-    def of(cls, root: Path, folders: Collection[bytes]) -> Witness | None:
-        """A witness of everything from here on in `root`, its `folders` (all that it has) and its parent.
+    def of(cls, root: Path, folders: Collection[bytes]) -> Watcher | None:
+        """A watcher of everything from here on in `root`, its `folders` (all that it has) and its parent.
 
         None where the system has no such reports, or not enough of them.
         """
@@ -88,13 +88,13 @@ class Witness:
         handle = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if handle < 0:
             return None
-        witness = cls(handle, root)
+        watcher = cls(handle, root)
         wanted = (_SLOT, b"", *(folder + b"/" for folder in folders))
-        if not all(witness._watch(folder) for folder in wanted) or not witness._drain():
-            witness.close()
+        if not all(watcher._watch(folder) for folder in wanted) or not watcher._drain():
+            watcher.close()
             return None
-        witness._since.clear()
-        return witness
+        watcher._since.clear()
+        return watcher
 
     def close(self) -> None:
         """Hear nothing any more. May be called again."""
@@ -122,7 +122,7 @@ class Witness:
         return touched
 
     def settle(self) -> frozenset[bytes] | None:
-        """Forget what was written so far. Returns the paths; None when the witness is of no more use.
+        """Forget what was written so far. Returns the paths; None when the watcher is of no more use.
 
         For what Baton itself has done to the worktree while nobody else had it: new folders are watched too.
         """
