@@ -8,7 +8,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -25,6 +24,7 @@ from baton.simulate.model_server import ScriptedModel
 from baton.simulate.script import Say, Stall, Step, say, shell
 from e2e.plugin_session import Installed, answers, policy, requests_of, script, supervise, tool
 from e2e.sim import Sim, Workspace
+from files_with import files_with
 
 pytestmark = pytest.mark.codex
 
@@ -157,14 +157,6 @@ def test_killed_in_the_middle_nothing_is_asked_twice_and_codex_is_gone(sim: Sim,
     assert "turn/started" in asking.records("read", id=name, what="raw", limit=30_000)["text"]
 
 
-def _files_with(folder: Path, word: str) -> list[str]:
-    return [
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink() and word.encode() in path.read_bytes()
-    ]
-
-
 def test_codex_keeps_nothing_of_what_is_not_to_be_kept(sim: Sim, asking: Asking) -> None:
     state = asking.house.state.root
     with sim.policy(POLICY.replace("enabled = true", "enabled = true\nstore_full_content = false")):
@@ -176,19 +168,20 @@ def test_codex_keeps_nothing_of_what_is_not_to_be_kept(sim: Sim, asking: Asking)
         assert "your earlier answer 1" in json.dumps(sim.model.requests[-1].body)
     until_ended(told["consultationId"])
     remove_held(asking.house, time.time() + 3700)
-    assert _files_with(state, "marvellous") == []
-    assert _files_with(state, asking.marker) == []
+    assert files_with(state, "marvellous") == []
+    assert files_with(state, asking.marker) == []
 
 
 def test_deleting_removes_the_conversation_that_codex_keeps(sim: Sim, asking: Asking) -> None:
     told = asking.consult(opinion("A peculiar answer."))
+    assert told["state"] == "answered", told
     until_ended(told["consultationId"])
     state = asking.house.state
-    assert any(name.startswith("codex-home/sessions") for name in _files_with(state.root, "peculiar"))
+    assert any(name.startswith("codex-home/sessions") for name in files_with(state.root, "peculiar"))
     token = asking.records("delete", id=told["consultationId"])["confirm"]
     asking.records("delete", id=told["consultationId"], confirm=token)
     # Freed pages of the database are not overwritten, and Codex's own databases are not ours to edit.
-    left = [name for name in _files_with(state.root, "peculiar") if ".sqlite" not in name]
+    left = [name for name in files_with(state.root, "peculiar") if ".sqlite" not in name]
     assert left == []
 
 

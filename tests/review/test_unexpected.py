@@ -14,6 +14,7 @@ from baton.contract.errors import NotAllowed
 from baton.contract.review import ReviewState
 from baton.review import confirm, service
 from baton.review.confirm import Says
+from files_with import files_with
 from review.conftest import FINDING, Desk, git
 
 
@@ -22,12 +23,6 @@ def token() -> str:
     return "ghp_" + "".join(
         secrets.choice("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(36)
     )
-
-
-def kept_anywhere(desk: Desk, text: str) -> list[str]:
-    """The files of the state folder that hold a text."""
-    files = [path for path in desk.house.state.root.rglob("*") if path.is_file()]
-    return [path.name for path in files if text.encode() in path.read_bytes()]
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -175,7 +170,7 @@ def test_credential_in_what_the_session_writes_is_masked_before_it_is_written_do
     answer = {"finding": "F1", "disposition": "rejected", "reason": f"{secret} is old"}
     done = desk.review("finalise", plan["reviewId"], dispositions=[answer], conclusion=f"revoke {secret}")
     assert done["masked"] == ["GitHub token"] * 2
-    assert kept_anywhere(desk, secret) == []
+    assert files_with(desk.house.state.root, secret) == []
 
 
 def test_what_is_masked_in_a_persona_is_told(desk: Desk) -> None:
