@@ -165,6 +165,31 @@ def test_work_in_a_workspace_without_a_tracked_file_is_seen(tmp_path, state, ope
     warm.forget(lease.worktree)
 
 
+def test_a_worktree_that_a_check_had_is_a_workers_as_any_other(shop):
+    repo, pool, _, _ = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    lease = pool.lease(base)
+    lease.prepared(one_at_a_time=True)
+    lease.give_back()
+    lease = pool.lease(base)
+    lease.prepared()
+    root, other = lease.worktree.root, lease.worktree.root.parents[1] / "probe"
+    before = os.stat(root.parent).st_ctime_ns
+    while not other.exists() or other.stat().st_ctime_ns <= before:  # a sandbox starts no faster
+        other.touch()
+    (root / ".codex").mkdir()
+    os.link(root / "sub/a", root / ".codex" / "alias")
+    (root / ".codex" / "alias").write_text("through the other name\n")
+    (root / ".codex" / "alias").unlink()
+    (root / ".codex").rmdir()
+    lease.give_back()
+    again = pool.lease(base)
+    assert again.worktree == lease.worktree
+    clean_at(repo, again.worktree, base)
+    again.give_back()
+
+
 def test_folders_made_for_a_worker_who_did_not_need_them_are_no_part_of_a_result(shop):
     repo, pool, _, aside = shop
     base = repo.snapshot("refs/runs/r1/base").commit

@@ -176,6 +176,29 @@ def test_a_mount_point_that_was_taken_from_its_sandbox_hides_no_other_name_of_a_
     assert watcher.told((b"",)) is None
 
 
+def test_the_times_of_all_files_are_asked_only_where_two_sandboxes_may_have_met(root, watcher, monkeypatch):
+    def come_and_go():
+        (root / ".codex").mkdir()
+        (root / ".codex").rmdir()
+
+    asked = []
+    monkeypatch.setattr(watching, "_changed_files", lambda top, since: asked.append(top) or [])
+    come_and_go()
+    assert watcher.told((b"",), one_at_a_time=True) == frozenset() and asked == []
+    come_and_go()
+    assert watcher.told((b"",)) == frozenset() and len(asked) == 1
+
+
+def test_without_a_program_that_knows_the_times_everything_is_looked_at(root, watcher, monkeypatch):
+    monkeypatch.setenv("PATH", str(root))
+    (root.parent / ".codex").mkdir()
+    (root.parent / ".codex").rmdir()
+    assert watcher.told((b"",)) == frozenset()
+    (root / ".codex").mkdir()
+    (root / ".codex").rmdir()
+    assert watcher.told((b"",)) is None
+
+
 def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, watcher):
     (root / "lib/made/below").mkdir(parents=True)
     (root / "a").write_text("prepared\n")

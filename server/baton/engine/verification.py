@@ -96,7 +96,7 @@ def _check_out(ctx: RunContext, commit: str) -> _Checkout:
             made += ctx.repo.link_submodules(lease.worktree, ctx.base.submodules)
         git = give_git(ctx.repo, lease.worktree, commit, head_of(ctx))
         modules = may_be_linked(ctx.repo, lease.worktree, commit, made, "node_modules")
-        lease.prepared()
+        lease.prepared(one_at_a_time=True)
     except BaseException:
         lease.give_back()
         raise

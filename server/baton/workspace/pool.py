@@ -33,9 +33,12 @@ class Lease:
         """Mark the worktree as holding `owner`'s uncaptured work."""
         (self.worktree.admin / _RESERVED).write_text(owner)
 
-    def prepared(self) -> None:
-        """Say that what is written to the worktree from here on is its user's."""
-        warm.settle(self.worktree)
+    def prepared(self, *, one_at_a_time: bool = False) -> None:
+        """Say that what is written to the worktree from here on is its user's.
+
+        `one_at_a_time`: the user runs no two sandboxes there together.
+        """
+        warm.settle(self.worktree, one_at_a_time=one_at_a_time)
 
     def distrust(self) -> None:
         """Have everything in the worktree looked at next time: no sandbox held what ran in it."""

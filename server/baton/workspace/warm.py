@@ -63,6 +63,8 @@ class _Warm:
     """The commit that all files are at, while it is another than `head`: the captured one."""
     awaited: bool = False
     """Whether nobody has asked for that commit yet."""
+    one_at_a_time: bool = False
+    """Whether its user runs no two sandboxes there together."""
 
 
 _WARM: dict[Path, _Warm] = {}
@@ -99,10 +101,14 @@ def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
     return False
 
 
-def settle(worktree: Worktree) -> None:
-    """Say that Baton's own preparations are over: what is written from here on is somebody else's."""
+def settle(worktree: Worktree, *, one_at_a_time: bool = False) -> None:
+    """Say that Baton's own preparations are over: what is written from here on is somebody else's.
+
+    `one_at_a_time`: who runs no two sandboxes there together.
+    """
     warm = _WARM.get(worktree.admin)
     if warm is not None:
+        warm.one_at_a_time = one_at_a_time
         _settle(worktree, warm)
 
 
@@ -180,7 +186,8 @@ def best_for(repo: PrivateGit, commit: str) -> list[str]:
 
 
 def _bring(repo: PrivateGit, worktree: Worktree, warm: _Warm, commit: str) -> bool:
-    told = warm.watcher.told((b"",))
+    told = warm.watcher.told((b"",), one_at_a_time=warm.one_at_a_time)
+    warm.one_at_a_time = False
     if told is None or warm.signature != _signature(worktree) or _plain_paths(repo, commit) is None:
         return False
     if warm.result != commit or told:
