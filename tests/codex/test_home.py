@@ -105,7 +105,7 @@ def test_login_file_is_linked_so_that_a_new_token_is_written_through(test_root: 
     home = prepare(test_root, person)
     assert home.login is Login.NONE
     assert not (home.path / "auth.json").is_symlink()
-    assert "codex login" in (home.why or "")
+    assert "no login was found" in (home.why or "")
 
 
 def test_failure_to_get_through_without_a_login_says_to_log_in(test_root: Path, person: Path) -> None:

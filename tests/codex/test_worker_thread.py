@@ -275,11 +275,12 @@ async def test_a_turn_beyond_its_deadline_says_so_even_while_events_come(
         assert await thread.clean_terminals() == ()
 
 
-async def begun(thread: WorkerThread, text: str) -> asyncio.Task[TurnOutcome]:
-    """A turn whose id is known here. The model may have its request before Codex has told the id."""
+async def begun(thread: WorkerThread, text: str, model: ScriptedModel) -> asyncio.Task[TurnOutcome]:
+    """A turn whose id is known here, and which is at work: either may come first."""
     told = asyncio.Event()
     turn = asyncio.create_task(thread.run_turn(text, on_event=lambda _: told.set()))
     await told.wait()
+    await asyncio.to_thread(model.wait_for, lambda request: request.thread_id == thread.id)
     return turn
 
 
@@ -293,14 +294,13 @@ async def test_interrupt_and_steer_reach_the_running_turn_and_nothing_else(
         thread = await bench.thread(server)
         assert not await thread.interrupt()
         assert not await thread.steer("too early")
-        turn = await begun(thread, "STEER")
-        await asyncio.to_thread(model.wait_for, lambda request: request.thread_id == thread.id)
+        turn = await begun(thread, "STEER", model)
         assert await thread.steer("and mind the gap")
         released.set()
         assert (await turn).final_message == "done"
         assert "mind the gap" in model.requests_of(thread.id)[-1].text
         other = await bench.thread(server)
-        turn = await begun(other, "STOP")
+        turn = await begun(other, "STOP", model)
         assert await other.interrupt()
         outcome = await turn
         assert (outcome.status, outcome.failure) == (TurnStatus.INTERRUPTED, None)
