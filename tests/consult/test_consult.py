@@ -332,6 +332,7 @@ def test_wrong_arguments_are_one_line(desk: Desk) -> None:
         desk.consult(target=["claude"])
 
 
+@pytest.mark.long
 def test_twenty_at_once_take_turns(desk: Desk, test_root: Path) -> None:
     began, gate = test_root / "began", test_root / "gate"
     does = {"began": str(began), "gate": str(gate)}
