@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from baton.contract.errors import InvalidInput
-from baton.engine.house import House
-from baton.workflow.ground import DoesNotApply, Ground
+from baton.workflow.ground import DoesNotApply
 from workflow.driven import git
+from workflow.test_ground import ground_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 13))
 
@@ -28,11 +28,6 @@ def folder(test_root: Path, own_home: Path) -> Path:
     git(made, "add", ".")
     git(made, "commit", "-qm", "first")
     return made
-
-
-def ground_of(folder: Path) -> Ground:
-    with House.open() as house:
-        return Ground.open(house, folder, "w1")
 
 
 def edit(path: Path, old: str, new: str) -> None:

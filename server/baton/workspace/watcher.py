@@ -7,8 +7,9 @@ report is told apart by rule, and then the answer is that nobody can tell:
   here at the end, with one name; and nothing can be linked in from elsewhere, because a sandbox mounts each
   writable folder by itself.
 * A mounted overlay writes past the reports. It needs a new folder, so new folders are such a case too, but
-  for those that Codex's sandbox itself makes and hides. Where it made some, files tell by the time of their
-  last change, which nobody can set, that none of them was written to by a name in there.
+  for those that Codex's sandbox itself makes and hides. Where two sandboxes may have met, one can take such
+  a folder away beneath the other: then files tell by the time of their last change, which nobody can set,
+  that none of them was written to by a name in there.
 """
 
 from __future__ import annotations
@@ -273,7 +274,7 @@ class _Account:
 def _changed_files(top: bytes, since: int) -> list[bytes] | None:
     """Files below a folder whose last change of any kind came after `since`, in ns; None: nobody can tell.
 
-    Another program looks, which takes a third of the time and keeps no thread of this one waiting.
+    Another program looks: it holds up no thread of this one.
     """
     find = shutil.which("find")
     if find is None:
