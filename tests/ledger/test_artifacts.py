@@ -126,12 +126,3 @@ def test_bytes_of_an_artifact_count_once(ledger: Ledger) -> None:
     assert ledger.artifact_bytes("rother222") == 10
     assert ledger.artifact_bytes() == 15
     assert ledger.artifact_bytes("rnone2222") == 0
-
-
-def test_only_runs_at_rest_grow_old(ledger: Ledger) -> None:
-    for run_id in ("rdone2222", "rrunning2"):
-        ledger.create_run(a_run(run_id), [])
-    ended = ledger.update_run("rdone2222", state=RunState.DONE).ended_at
-    assert ended is not None
-    assert [run.run_id for run in ledger.runs_at_rest_since(ended + 1)] == ["rdone2222"]
-    assert ledger.runs_at_rest_since(ended) == []

@@ -95,7 +95,6 @@ def test_events_are_read_on_from_where_one_was(ledger: Ledger) -> None:
     assert ledger.append_events(RUN, []) == 0
     assert [event.seq for event in ledger.events(RUN, after=3, limit=2)] == [4, 5]
     assert [event.seq for event in ledger.events(RUN, after=1, task_id="one")] == [3, 5, 7]
-    assert [event.seq for event in ledger.last_events(RUN, 3)] == [5, 6, 7]
     assert ledger.events(RUN, after=7) == []
 
 

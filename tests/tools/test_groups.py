@@ -27,11 +27,11 @@ def test_plain_spellings_are_understood_with_and_without_a_reader(
     (tmp_path / "baton" / "policy.toml").write_text(text)
     if not has_reader:
         monkeypatch.setattr(groups, "tomllib", None)
-    assert groups.consult_enabled({"CODEX_HOME": str(tmp_path)}) is enabled
+    assert ("consult" in groups.enabled_groups({"CODEX_HOME": str(tmp_path)})) is enabled
 
 
 def test_file_that_cannot_be_read_switches_nothing_on(tmp_path: Path) -> None:
-    assert groups.consult_enabled({"CODEX_HOME": str(tmp_path)}) is False
+    assert groups.enabled_groups({"CODEX_HOME": str(tmp_path)}) == ()
     (tmp_path / "baton").mkdir()
     (tmp_path / "baton" / "policy.toml").write_bytes(b"[consult\xff\nenabled = true")
-    assert groups.consult_enabled({"CODEX_HOME": str(tmp_path)}) is False
+    assert groups.enabled_groups({"CODEX_HOME": str(tmp_path)}) == ()

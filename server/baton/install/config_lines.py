@@ -48,13 +48,6 @@ def one_line(text: str) -> str:
     return ""
 
 
-def lines_stay(old: str, new: str) -> bool:
-    """Whether every line that is not ours is still there, byte for byte and in order."""
-    remaining = iter(_logical_lines(new))
-    foreign = [line for line in _logical_lines(_without_own_lines(old)) if TABLE not in line]
-    return all(any(line.strip() == left.strip() for left in remaining) for line in foreign if line.strip())
-
-
 def remarks(text: str, says_ours: bool = False) -> Counter[str]:
     """Every comment; with `says_ours` without those that lie in our own entry."""
     found = _TOKEN.findall(_without_own_lines(text) if says_ours else text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from baton.contract.states import RunState
 from baton.ledger.artifacts import Artifacts
 from baton.ledger.base import Part, expect_state, now
-from baton.ledger.records import ArtifactRef, RunRecord
+from baton.ledger.records import ArtifactRef
 from baton.ledger.tables import ARTIFACT_REFS, RUNS
 
 AT_REST = tuple(state for state in RunState if state.at_rest)
@@ -56,12 +56,6 @@ class Retention(Part):
                 [name],
             ):
                 yield name, size
-
-    def runs_at_rest_since(self, moment: float) -> list[RunRecord]:
-        """Runs that came to rest before `moment` (seconds since 1970), the longest ago first."""
-        marks = ", ".join("?" * len(AT_REST))
-        where = f"state IN ({marks}) AND ended_at < ?"
-        return self._many(RUNS, where, [*(state.value for state in AT_REST), moment], "ended_at")
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run with all that is recorded of it; its artifacts become unneeded, refs are not touched.

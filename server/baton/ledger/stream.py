@@ -52,11 +52,6 @@ class Stream(Part):
         places = ", ".join("?" * len(kinds))
         return self._many(EVENTS, f"run_id = ? AND kind IN ({places})", [run_id, *kinds], "seq")
 
-    def last_events(self, run_id: str, count: int) -> list[EventRecord]:
-        """The last `count` events, oldest first."""
-        newest = self._many(EVENTS, "run_id = ?", [run_id, count], "seq DESC LIMIT ?")
-        return newest[::-1]
-
     def last_seq(self, run_id: str) -> int:
         """The number of the run's last event, 0 when there is none."""
         row = self.db.read("SELECT max(seq) FROM events WHERE run_id = ?", [run_id])[0]

@@ -68,13 +68,6 @@ TREATMENTS: dict[Trouble, Treatment] = {
 }
 
 
-def trouble_named(name: str | None) -> Trouble | None:
-    """The trouble as the ledger names it."""
-    if name is None:
-        return None
-    return FailureClass(name) if name in set(FailureClass) else Evidence(name)
-
-
 def may_repeat(*, writes: bool, safe_retry: bool, began: bool) -> bool:
     """Whether a job may be started again by itself after an attempt: a writer only when it says so, or when
     the attempt is sure to have done nothing."""

@@ -19,11 +19,6 @@ FURTHER_GROUPS = ("review", "workflow")
 """Those that stand on consultation, and are only there with it."""
 
 
-def consult_enabled(variables: Mapping[str, str]) -> bool:
-    """Whether the person switched consultation on."""
-    return "consult" in enabled_groups(variables)
-
-
 def enabled_groups(variables: Mapping[str, str]) -> tuple[str, ...]:
     """The groups for which the person's policy says `enabled = true`; none for a file that cannot be read.
 
