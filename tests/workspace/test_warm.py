@@ -129,6 +129,35 @@ def test_a_plain_task_costs_no_look_at_everything(shop, monkeypatch):
     person.write("b", BEFORE[b"b"])
 
 
+def test_a_change_of_known_files_is_taken_in_and_back_with_one_use_of_an_index(shop, monkeypatch):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    pool.lease(base).give_back()
+    lease = pool.lease(base)
+    lease.prepared()
+    (lease.worktree.root / "a").write_text("2\n")
+    (lease.worktree.root / "sub" / "a").chmod(0o755)
+    asked: list[str] = []
+    run = type(repo.git).own
+
+    def listening(self, args, **options):
+        asked.append(str(args[0]))
+        return run(self, args, **options)
+
+    monkeypatch.setattr(type(repo.git), "own", listening)
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    lease.give_back()
+    again = pool.lease(base)
+    assert again.worktree == lease.worktree
+    monkeypatch.undo()
+    assert [change.path for change in captured.changes] == [b"a", b"sub/a"]
+    clean_at(repo, again.worktree, base)
+    again.give_back()
+    uses_an_index = ["update-index", "write-tree", "diff-files", "checkout-index", "ls-files", "read-tree"]
+    assert [verb for verb in asked if verb in uses_an_index] == ["update-index"]
+    assert "diff-tree" not in asked
+
+
 def test_links_to_dependencies_are_no_part_of_a_result_and_are_made_anew(shop):
     repo, pool, person, aside = shop
     person.write("sub/out/dep.js", b"dep")

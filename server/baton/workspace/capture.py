@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -19,12 +20,15 @@ from baton.workspace.beyond import note_beyond
 from baton.workspace.changes import changes_inside, without_folders
 from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
-from baton.workspace.listing import GITLINK, parse_dirty, parse_entries
+from baton.workspace.listing import EXECUTABLE, GITLINK, LINK, PLAIN, parse_dirty, parse_entries
+from baton.workspace.loose import blob_id
 from baton.workspace.scan import Scan, scan_paths, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit, new_objects
 from baton.workspace.submodules import submodule_paths
+from baton.workspace.tree_edit import EditedTree, edit_tree
 from baton.workspace.tree_links import leaving_links
+from baton.workspace.tree_objects import TreeEntry
 from baton.workspace.tree_paths import note_changed, tree_paths
 from baton.workspace.worktree import Worktree, intact_links, pointer_text
 
@@ -94,15 +98,17 @@ class _Capturing:
             shutil.copy2(worktree.index, index)
             found = self._look(index, scan)
             self._take_in(index, found)
-            tree = repo.run(["write-tree", "--missing-ok"], index=index).stdout.decode().strip()
-            return self._record(ref, tree, index, found, scan, ignored)
+            edited = self._edited(found)
+            if edited is None:
+                tree = repo.run(["write-tree", "--missing-ok"], index=index).stdout.decode().strip()
+                edited = EditedTree(tree, repo.raw_changes(repo.tree_of(self.base), tree))
+            return self._record(ref, edited, index, found, scan, ignored)
 
     def _record(
-        self, ref: str, tree: str, index: Path, found: _Found, scan: Scan, ignored: list[bytes]
+        self, ref: str, edited: EditedTree, index: Path, found: _Found, scan: Scan, ignored: list[bytes]
     ) -> Capture:
         repo, worktree = self.repo, self.worktree
-        base_tree = repo.tree_of(self.base)
-        raw = repo.raw_changes(base_tree, tree)
+        base_tree, tree, raw = repo.tree_of(self.base), edited.tree, edited.raw
         # What the worker wrote may equal an object of the person's that nothing holds: own it.
         repo.keep(tree, base_tree, raw)
         commit = repo.commit_tree(tree, [self.base], "Worktree as its worker left it\n")
@@ -184,10 +190,19 @@ class _Capturing:
         return found
 
     def _dirty(self, index: Path) -> dict[bytes, int]:
-        if self.only == []:
-            return {}
+        told = self._told()
+        if told is not None:
+            return told
         command = ["diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all"]
         return parse_dirty(self._git([*command, *self._where()], index))
+
+    def _told(self) -> dict[bytes, int] | None:
+        """The tracked ones of the paths to look at, changed or not, with modes; None: git has to look."""
+        if self.only is None:
+            return None
+        files = tree_paths(self.repo, self.worktree.head).files
+        told = {path: _mode(self.top + path) for path in self.only if path in files}
+        return None if any(mode is None for mode in told.values()) else {p: m or 0 for p, m in told.items()}
 
     def _where(self) -> list[bytes]:
         """Arguments that have git look at what there is to look at and no further."""
@@ -253,9 +268,39 @@ class _Capturing:
             self._make_readable(found.disk)
             update_index(self.repo, index, root, found.entries, found.disk, git_dir=admin)
 
+    def _edited(self, found: _Found) -> EditedTree | None:
+        """The tree, made of the few paths that were taken in; None where that is left to git."""
+        repo = self.repo
+        if self.only is None or self.base != self.worktree.head or any(mode for mode, _, _ in found.entries):
+            return None
+        entries: dict[bytes, TreeEntry | None] = {path: None for _, _, path in found.entries}
+        for path in found.disk:
+            mode = _mode(self.top + path)
+            if mode is None:
+                return None
+            entries[path] = (
+                TreeEntry(mode, blob_id(self.top + path, repo.site.object_format)) if mode else None
+            )
+        if any(entry is not None and repo.loose(entry.oid) is None for entry in entries.values()):
+            return None
+        return edit_tree(repo, repo.tree_of(self.base), entries)
+
     def _make_readable(self, paths: Iterable[bytes]) -> None:
         for path in paths:
             full = self.top + path
             with contextlib.suppress(OSError):
                 if not os.path.islink(full) and not os.access(full, os.R_OK):
                     os.chmod(full, os.lstat(full).st_mode | 0o400)
+
+
+def _mode(path: bytes) -> int | None:
+    """What git's mode for a path on disk is, 0 when there is none; None for what is neither file nor link."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    if stat.S_ISLNK(mode):
+        return LINK
+    if not stat.S_ISREG(mode):
+        return None
+    return EXECUTABLE if mode & stat.S_IXUSR else PLAIN

@@ -11,6 +11,7 @@ from pathlib import Path
 GITLINK = 0o160000
 LINK = 0o120000
 EXECUTABLE = 0o100755
+PLAIN = 0o100644
 
 
 @dataclass

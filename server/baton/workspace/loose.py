@@ -1,4 +1,4 @@
-"""Writes single objects and refs of a private repository without starting git, in its form and as durably.
+"""Single objects and refs of a private repository without a start of git, in its form and as durably.
 
 For what happens several times with every task: a start of git costs more than all it does then.
 """
@@ -45,6 +45,25 @@ def write_object(store: Path, kind: str, content: bytes, object_format: str) -> 
         raise
     sync_folder(folder)
     return oid
+
+
+def blob_id(path: bytes, object_format: str) -> str:
+    """The id that the content of a file, or the text of a link, has as an object. Raises `OSError`."""
+    digest = hashlib.new("sha256" if object_format == "sha256" else "sha1", usedforsecurity=False)
+    if os.path.islink(path):
+        text = os.readlink(path)
+        digest.update(b"blob %d\0" % len(text) + text)
+        return digest.hexdigest()
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_loose(file: Path) -> bytes:
+    """The content of an object's own file. Raises `OSError` or `zlib.error` for one that is damaged."""
+    return zlib.decompress(file.read_bytes()).partition(b"\0")[2]
 
 
 def write_ref(git_dir: Path, ref: str, oid: str) -> bool:

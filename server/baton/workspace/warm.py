@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from baton.contract.tree import TreeChange
+from baton.workspace.checkout import check_out
 from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
@@ -222,7 +223,7 @@ def _restore(repo: PrivateGit, worktree: Worktree, warm: _Warm) -> None:
         elif os.path.islink(top + path) or not os.path.isdir(top + path):
             raise NotADirectoryError(path)
     files = sorted(paths.files & warm.odd)
-    if files:
+    if files and not check_out(repo, worktree.root, warm.head, files):
         _git(repo, worktree, ["checkout-index", "--force", "-q", "-z", "--stdin"], b"\0".join(files) + b"\0")
 
 
