@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.codex.binary import CodexBinary
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.home import WorkerHome, prepare_worker_home
 from baton.codex.profile import PermissionProfile, WorkerPlace
 from baton.codex.sandbox import profile_argv
@@ -54,10 +55,11 @@ class Ground:
 
     def shell(self, profile: PermissionProfile, script: str) -> str:
         """What a shell script prints under a profile, errors included."""
+        led = with_bubblewrap({"PATH": os.environ["PATH"]}, self.binary.path)
         done = subprocess.run(
             profile_argv(self.binary, profile, ["/bin/sh", "-c", script], cwd=self.worktree),
             cwd=self.worktree,
-            env={"PATH": os.environ["PATH"], **self.home.sandbox_environment},
+            env={**led, **self.home.sandbox_environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from baton.codex.binary import find_codex
+from baton.codex.bubblewrap import own_bubblewrap
 from baton.codex.direct import HELPER
 from baton.codex.probe import Probe, judge, probe
 from codex.place import Ground
@@ -22,6 +23,14 @@ ENV = {"PATH": "/usr/bin:/bin"}
 @pytest.fixture
 def ground(test_root: Path, codex_binary: Path) -> Ground:
     return Ground.make(test_root, find_codex({"BATON_CODEX_BIN": str(codex_binary)}))
+
+
+def beside_its_own_bubblewrap(folder: Path, ground: Ground) -> Path:
+    """Where to put a program that passes on to Codex, so that a bubblewrap of the system changes nothing."""
+    own = own_bubblewrap(ground.binary.path)
+    assert own is not None
+    (folder / "codex-resources").symlink_to(own.parent)
+    return folder / "codex"
 
 
 def test_everything_in_order_has_nothing_to_say() -> None:
@@ -80,7 +89,7 @@ async def test_real_sandbox_holds_and_is_tried_once(ground: Ground) -> None:
 async def test_machine_without_namespaces_is_seen_to_run_nothing(ground: Ground, test_root: Path) -> None:
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not on this machine")
-    wrapper = test_root / "codex"
+    wrapper = beside_its_own_bubblewrap(test_root, ground)
     wrapper.write_text(
         "#!/bin/sh\nexec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces;"
         ' exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$0" "$@"\''
@@ -109,7 +118,7 @@ async def test_program_that_does_not_sandbox_is_found_out(ground: Ground, test_r
 async def test_helper_that_makes_another_sandbox_is_not_used_by_itself(
     ground: Ground, test_root: Path
 ) -> None:
-    other = test_root / "codex"
+    other = beside_its_own_bubblewrap(test_root, ground)
     other.write_text(
         "#!/bin/bash\n"
         f"real={ground.binary.path}\n"

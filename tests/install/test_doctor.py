@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any
 
 import pytest
 
+import old_bubblewrap
+from baton.codex.binary import find_codex
 from baton.contract.catalogue import ModelEntry
 from baton.install import check_files, check_machine, check_server
 from baton.install.findings import Finding, Grade
 from baton.install.owned import read_owned
 from baton.install.plugin import CodexCommands
+from baton.install.surroundings import Codex
 from baton.simulate import workers
 from baton.simulate.model_server import ScriptedModel
+from codex.place import Ground
 from install.home import AGENT, PRESETS, Home
 from install.machine import Machine, make_machine
 
@@ -185,6 +190,22 @@ def test_a_missing_codex_an_unreadable_config_and_an_old_git_are_failures(
     home.write("baton/policy.toml", "[root]\nmode = 3\n")
     policy, found = check_machine.check_policy(home.places, None)
     assert policy is None and found.grade is Grade.FAILURE
+
+
+@pytest.mark.codex
+def test_a_bubblewrap_that_is_too_old_is_named_with_what_to_do(codex_binary: Path, test_root: Path) -> None:
+    old = old_bubblewrap.install(test_root / "old", codex_binary)
+    ground = Ground.make(test_root, find_codex({"BATON_CODEX_BIN": str(codex_binary)}))
+    env = {"PATH": f"{old.parent}:{os.defpath}", "HOME": str(test_root)}
+    codex = Codex(ground.binary, ground.home, ())
+    assert check_machine.check_sandbox(codex, env, ground.state).grade is Grade.OK
+    wrapper = test_root / "codex"
+    wrapper.write_text(f'#!/bin/sh\nexec {ground.binary.path} "$@"\n')
+    wrapper.chmod(0o755)
+    alone = replace(codex, binary=replace(codex.binary, path=wrapper))
+    found = check_machine.check_sandbox(alone, env, ground.state)
+    assert found.grade is Grade.FAILURE and f"{old} is bubblewrap 0.8.0" in found.message
+    assert found.fix is not None and "install bubblewrap 0.9 or newer" in found.fix
 
 
 def test_a_command_that_is_not_on_path_or_is_shadowed_is_found(home: Home, test_root: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.declining import answer
 from baton.codex.events import Notification, ThreadEvents
 from baton.codex.faults import NoAnswer, RequestRefused, ServerDied
@@ -41,7 +42,9 @@ class AppServer:
     the server makes (approvals, questions) are declined. Not to be shared between event loops.
     """
 
-    def __init__(self, child: Child, stderr: Path | None = None) -> None:
+    def __init__(self, child: Child, binary: Path, stderr: Path | None = None) -> None:
+        self.binary = binary
+        """The Codex program that it is."""
         self._child = child
         self._stderr = stderr
         self._ids = itertools.count(1)
@@ -73,16 +76,18 @@ class AppServer:
     ) -> AppServer:
         """Start under the guard and shake hands.
 
-        `env` is the whole environment of the process; CODEX_HOME is added. Raises `CodexFailure` when it does
-        not answer within `timeout` seconds; the message then ends with what it wrote to its error output.
+        `env` is the whole environment of the process; CODEX_HOME is added, and its PATH leads to a bubblewrap
+        that Codex can use. Raises `CodexFailure` when it does not answer within `timeout` seconds; the
+        message then ends with what it wrote to its error output.
         """
-        environment = {**env, "CODEX_HOME": str(home)}
+        led = await anyio.to_thread.run_sync(with_bubblewrap, env, binary)
+        environment = {**led, "CODEX_HOME": str(home)}
         argv = server_argv(binary, extra, disabled_servers)
         try:
             child = await open_child(argv, cwd=cwd, env=environment, stderr=stderr)
         except OSError as error:
             raise CodexFailure(f"Codex could not be started ({binary}): {error}") from error
-        server = cls(child, stderr)
+        server = cls(child, binary, stderr)
         try:
             await server._shake_hands(timeout)
         except BaseException:

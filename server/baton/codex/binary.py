@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from baton.codex.ask import ask
 from baton.codex.version_cache import VersionCache
 from baton.contract.errors import Unsupported
 
@@ -186,26 +185,8 @@ def _version(path: Path, env: Mapping[str, str], versions: VersionCache) -> Code
 
 
 def _ask(path: Path, env: Mapping[str, str]) -> CodexVersion | None:
-    try:
-        child = subprocess.Popen(
-            [path, "--version"],
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:
-        return None
-    with child:
-        try:
-            output, _ = child.communicate(timeout=ANSWER_SECONDS)
-        except subprocess.TimeoutExpired:
-            # The whole group: a shim's own child would keep the pipe open.
-            os.killpg(child.pid, signal.SIGKILL)
-            return None
-    text = output.decode("utf-8", "replace")
-    if child.returncode != 0 or "codex" not in text.lower():
+    text = ask(path, "--version", env, ANSWER_SECONDS)
+    if text is None or "codex" not in text.lower():
         return None
     return CodexVersion.read(text)
 

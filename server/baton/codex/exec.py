@@ -7,10 +7,11 @@ goes over standard input, nothing through a shell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.failures import classify
 from baton.codex.launch import WORKER_CONFIG, speaks_of_our_settings
 from baton.codex.sandbox import toml_value
@@ -39,7 +40,9 @@ def exec_argv(
             f"{settings.cwd} or a folder in its scope has a name that codex exec cannot be given (one of"
             " * ? [ ]): use the app-server back end"
         )
-    own = settings.params()["config"]
+    # Codex looks for bubblewrap on the PATH of each command.
+    led = replace(settings, environment=with_bubblewrap(settings.environment, binary))
+    own = led.params()["config"]
     own = merge(own, {"approval_policy": "never", "model": settings.model})
     if disabled_servers:
         own = merge(own, {"mcp_servers": {name: {"enabled": False} for name in disabled_servers}})

@@ -10,15 +10,17 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import anyio.to_thread
 
 from baton.codex.binary import CodexBinary
+from baton.codex.bubblewrap import outdated, used_bubblewrap, with_bubblewrap
 from baton.codex.home import WorkerHome
 from baton.codex.profile import PermissionProfile
 from baton.codex.sandbox import Fence, Network, profile_argv, sandboxed_argv
+from baton.codex.version_cache import identity
 from baton.contract.errors import BatonError
 from baton.ledger.locks import FileLock
 from baton.process import tree
@@ -94,13 +96,13 @@ class Probe:
 async def probe(binary: CodexBinary, home: WorkerHome, *, cache: Path, env: Mapping[str, str]) -> Probe:
     """Try the sandbox: a write inside, a write outside, a denied read, a connection to a listener of ours.
 
-    The result is kept in the folder `cache` for this boot, this Codex program and this user, so the second
-    call costs a file read. Processes that ask at once wait for the first. `env` is a minimal environment for
-    the commands. Never raises for what the sandbox does; a machine where it does not work has `runs` False,
-    and every command that a worker tries there fails.
+    The result is kept in the folder `cache` for this boot, this Codex program, the bubblewrap it uses and
+    this user, so the second call costs a file read. Processes that ask at once wait for the first. `env` is a
+    minimal environment for the commands. Never raises for what the sandbox does; a machine where it does not
+    work has `runs` False, and every command that a worker tries there fails.
     """
     file = cache / "sandbox-probe.json"
-    key = _key(binary)
+    key = await anyio.to_thread.run_sync(_key, binary, env)
     known = _load(file, key)
     if known is not None:
         return known
@@ -125,7 +127,8 @@ async def try_profile(
     """
     argv = profile_argv(binary, profile, ["/bin/sh", "-c", "echo started"], cwd=cwd)
     try:
-        started, error = await _observe(argv, {**env, **home.sandbox_environment}, cwd)
+        led = await anyio.to_thread.run_sync(with_bubblewrap, env, binary.path)
+        started, error = await _observe(argv, {**led, **home.sandbox_environment}, cwd)
     except OSError as failure:
         return f"the sandbox cannot be tried: {failure}"
     return None if "started" in started else f"the sandbox runs no command: {error or 'no output'}"
@@ -150,7 +153,10 @@ async def _try(binary: CodexBinary, home: WorkerHome, cache: Path, env: Mapping[
         return Probe(runs=False, prevents=False, loopback=False, direct=False, why=why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return judge(strict, open_, strict_error, alike=all(alike))
+    found = judge(strict, open_, strict_error, alike=all(alike))
+    if found.runs:
+        return found
+    return replace(found, why=await anyio.to_thread.run_sync(outdated, env, binary.path) or found.why)
 
 
 def judge(strict: frozenset[str], private: frozenset[str], error: str, *, alike: bool = False) -> Probe:
@@ -227,13 +233,9 @@ def _interpreter() -> tuple[Path, ...]:
     return (Path(os.path.realpath(sys.base_prefix)),)
 
 
-def _key(binary: CodexBinary) -> str:
-    try:
-        found = Path(os.path.realpath(binary.path)).stat()
-        identity = f"{found.st_dev}:{found.st_ino}:{found.st_ctime_ns}"
-    except OSError:
-        identity = "gone"
-    return f"{tree.boot_id()} {os.geteuid()} {binary.version} {binary.path} {identity}"
+def _key(binary: CodexBinary, env: Mapping[str, str]) -> str:
+    program = f"{binary.version} {binary.path} {identity(binary.path)}"
+    return f"{tree.boot_id()} {os.geteuid()} {program} {used_bubblewrap(env, binary.path)}"
 
 
 def _load(file: Path, key: str) -> Probe | None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from baton.codex.binary import CodexBinary
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.direct import PROXY_NAMES, can_be_direct, direct_argv
 from baton.codex.entries import READ, WRITE, ProfileEntries, network_settings
 from baton.codex.home import WorkerHome
@@ -103,7 +104,7 @@ def sandboxed_argv(
         *(f"{name}={value}" for name, value in own.items()),
         *argv,
     ]
-    outer = {**env, **home.sandbox_environment}
+    outer = {**with_bubblewrap(env, binary.path), **home.sandbox_environment}
     left_open = tuple(entries.left_open)
     table = entries.filesystem()
     if direct and can_be_direct(table, env):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
 
 from baton.codex.appserver import AppServer
 from baton.codex.boundary import boundary_fault, deviates, reported_route
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.events import Notification, ThreadEvents
 from baton.codex.failures import classify
 from baton.codex.faults import NoAnswer, RequestRefused, ServerDied, ThreadRefused
@@ -240,7 +242,7 @@ async def _open(
 ) -> WorkerThread:
     try:
         with anyio.fail_after(timeout):
-            params = settings.params(await _skills(server, settings))
+            params = (await _led(server, settings)).params(await _skills(server, settings))
             if resumed is None:
                 if settings.ephemeral:
                     params |= {"ephemeral": True}
@@ -265,6 +267,12 @@ async def _open(
         why = f"Codex started the worker on {route.model} instead of {settings.model}"
         raise ThreadRefused(TurnFailure(failure_class=FailureClass.ROUTE_MISMATCH, message=why))
     return WorkerThread(server, thread_id, settings, route, resumed=resumed is not None)
+
+
+async def _led(server: AppServer, settings: ThreadSettings) -> ThreadSettings:
+    """With a PATH by which Codex finds a usable bubblewrap: it looks on the one of each command."""
+    led = await anyio.to_thread.run_sync(with_bubblewrap, settings.environment, server.binary)
+    return replace(settings, environment=led)
 
 
 async def _skills(server: AppServer, settings: ThreadSettings) -> tuple[str, ...]:

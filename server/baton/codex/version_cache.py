@@ -23,13 +23,13 @@ class VersionCache:
     def get(self, program: Path) -> str | None:
         """The version stored for this very file, or None."""
         entry = self._entries.get(str(program))
-        if entry is None or entry[0] != _identity(program):
+        if entry is None or entry[0] != identity(program):
             return None
         return entry[1]
 
     def put(self, program: Path, version: str) -> None:
         """Store the version of a file. Two writers at once: the last one wins, the file is always whole."""
-        self._entries[str(program)] = (_identity(program), version)
+        self._entries[str(program)] = (identity(program), version)
         if self._file is None:
             return
         with contextlib.suppress(OSError):
@@ -42,7 +42,8 @@ class VersionCache:
                 Path(name).unlink(missing_ok=True)
 
 
-def _identity(program: Path) -> str:
+def identity(program: Path) -> str:
+    """What changes whenever another program is put in this one's place."""
     try:
         found = program.stat()
     except OSError:

@@ -11,8 +11,9 @@ from pathlib import Path
 import anyio
 
 from baton.codex.binary import codex_remedy, find_codex
+from baton.codex.bubblewrap import REMEDY, outdated
 from baton.codex.home import Login, prepare_worker_home
-from baton.codex.probe import forget, probe
+from baton.codex.probe import Probe, forget, probe
 from baton.codex.rules import allow_rules
 from baton.contract.errors import BatonError
 from baton.contract.wording import many
@@ -113,18 +114,20 @@ def check_models(codex: Codex, policy: Policy) -> Iterator[Finding]:
 def check_sandbox(codex: Codex, env: Mapping[str, str], state: StateFolder) -> Finding:
     """What the sandbox was seen to do, tried again now."""
     forget(state.scratch)
+    tools = tool_environment(env)
 
-    async def attempt() -> tuple[bool, str | None]:
-        seen = await probe(codex.binary, codex.home, cache=state.scratch, env=tool_environment(env))
-        return seen.prevents, seen.why
+    async def attempt() -> Probe:
+        return await probe(codex.binary, codex.home, cache=state.scratch, env=tools)
 
-    prevents, why = anyio.run(attempt)
-    if prevents and why is None:
+    seen = anyio.run(attempt)
+    if seen.prevents and seen.why is None:
         return ok("sandbox", "holds: a write outside, a denied read and a connection out all failed")
-    if prevents:
-        return warning("sandbox", f"scopes are held; {why}")
-    fix = "allow unprivileged user namespaces; until then scopes are detected afterwards, not prevented"
-    return failure("sandbox", why or "does not hold", fix)
+    if seen.prevents:
+        return warning("sandbox", f"scopes are held; {seen.why}")
+    old = None if seen.runs else outdated(tools, codex.binary.path)
+    fix = "allow unprivileged user namespaces" if old is None else REMEDY
+    until = "until then scopes are detected afterwards, not prevented"
+    return failure("sandbox", seen.why or "does not hold", f"{fix}; {until}")
 
 
 def check_rules(codex: Codex, places: Places, project: Path | None) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from baton.codex.bubblewrap import with_bubblewrap
 from baton.codex.exec import ExecRecord, exec_argv
 from baton.codex.lines import read_object
 from baton.contract.errors import BatonError
@@ -105,6 +106,7 @@ class _Process:
             disabled_servers=machine.home.foreign_servers,
         )
         env = machine.server_environment(self._ctx.house, self._ctx.pool_id)
+        env = with_bubblewrap(env, machine.binary.path)
         child = await open_child(argv, cwd=assignment.job.workdir, env=env, stderr=stderr_of(assignment.log))
         number = self._ctx.record_process("exec", child.pid)
         self._began = True
