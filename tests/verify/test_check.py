@@ -40,6 +40,26 @@ async def test_exit_status_of_cargo_and_of_a_missing_command_are_not_confused(be
     assert (result.status, result.exit_code) == (CheckStatus.FAILED, 101)
 
 
+async def test_what_cannot_be_looked_at_is_no_end_of_the_run(bench: Bench) -> None:
+    too_long = "/" + "x" * 300  # an error for whoever asks what is there, as a folder of another user is
+    bench.base = {**bench.base, "PYENV_ROOT": too_long, "CARGO_HOME": too_long, "GRADLE_USER_HOME": too_long}
+    assert (await bench.check("true")).status is CheckStatus.PASSED
+    missing = await bench.check(f".{too_long}/run")
+    assert missing.status is CheckStatus.MISSING
+
+
+async def test_what_keeps_a_check_from_being_prepared_is_told(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "/somewhere")
+
+    monkeypatch.setattr(check, "toolchain", locked)
+    result = await bench.check("true")
+    assert result.status is CheckStatus.REFUSED
+    assert "could not be prepared" in (result.detail or "") and "/somewhere" in (result.detail or "")
+
+
 async def test_script_whose_interpreter_is_missing_is_missing(bench: Bench) -> None:
     bench.ours("run", "#!/no/such/interpreter\n", 0o755)
     result = await bench.check("./run")

@@ -52,16 +52,20 @@ async def run_check(
         why = "not run: there is no working sandbox here, and the policy lets no check run without one"
         return _not_run(command, place, CheckStatus.REFUSED, why, sandboxed=False)
     fenced = None if allowed_out else sandbox
-    prepared = await anyio.to_thread.run_sync(_prepare, command, place, environment, fenced)
-    if isinstance(prepared.program, Missing):
-        return _not_run(
-            command, place, CheckStatus.MISSING, prepared.program.why, sandboxed=fenced is not None
+    try:
+        prepared = await anyio.to_thread.run_sync(_prepare, command, place, environment, fenced)
+        if isinstance(prepared.program, Missing):
+            return _not_run(
+                command, place, CheckStatus.MISSING, prepared.program.why, sandboxed=fenced is not None
+            )
+        origin = (
+            Origin()
+            if place.in_place
+            else await settle_origin(prepared.program, place, prepared.inside, prepared.launch)
         )
-    origin = (
-        Origin()
-        if place.in_place
-        else await settle_origin(prepared.program, place, prepared.inside, prepared.launch)
-    )
+    except OSError as error:  # what a worker or the person's environment put in the way
+        why = f"could not be prepared: {error}"
+        return _not_run(command, place, CheckStatus.REFUSED, why, sandboxed=fenced is not None)
     if origin.refused is not None:
         return _not_run(command, place, CheckStatus.NOT_ON_TREE, origin.refused, sandboxed=fenced is not None)
     return await _run(prepared, origin, limits, artifacts)

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from baton.verify.there import is_folder, is_there
+
 
 @dataclass(frozen=True)
 class Program:
@@ -31,9 +33,9 @@ def find_program(name: str, *, cwd: Path, path: str) -> Program | Missing:
     """
     if "/" in name:
         found = Path(os.path.normpath(cwd / name)) if not Path(name).is_absolute() else Path(name)
-        if not found.exists():
+        if not is_there(found):
             return Missing(f"{name} does not exist")
-        if found.is_dir():
+        if is_folder(found):
             return Missing(f"{name} is a directory")
         if not os.access(found, os.X_OK):
             return Missing(f"{name} is not executable")
@@ -52,7 +54,7 @@ def find_program(name: str, *, cwd: Path, path: str) -> Program | Missing:
         if wanted is not None and hit is None:
             return Missing(f"{name} needs {wanted}, which is not installed where checks look (PATH)")
         return Program(found, Path(hit) if hit else None)
-    if not interpreter.exists():
+    if not is_there(interpreter):
         return Missing(f"{name} needs {interpreter}, which does not exist")
     return Program(found, interpreter)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from baton.verify.there import is_file, is_folder, is_there
+
 GRADLE_OFFLINE = "gradle.startParameter.offline = true\n"
 
 
@@ -30,7 +32,7 @@ def shadow_gradle(theirs: Path, own: Path) -> None:
     for distribution in _folders(theirs / "wrapper" / "dists"):
         for build in _folders(distribution):
             # The wrapper locks a file in this very folder before it looks at what is there.
-            for part in build.iterdir():
+            for part in _children(build):
                 if part.suffix not in (".lck", ".part"):
                     _link(theirs, own, str(part.relative_to(theirs)))
     init = own / "init.d"
@@ -48,17 +50,23 @@ def shadow_npm(theirs: Path, own: Path) -> None:
 def _link(theirs: Path, own: Path, *names: str) -> None:
     for name in names:
         target, link = theirs / name, own / name
-        if not target.exists() or link.is_symlink():
+        if not is_there(target) or link.is_symlink():
             continue
         link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         link.symlink_to(target)
 
 
 def _folders(parent: Path) -> Iterator[Path]:
-    if parent.is_dir():
-        yield from sorted(child for child in parent.iterdir() if child.is_dir())
+    return (child for child in _children(parent) if is_folder(child))
 
 
 def _files(parent: Path) -> Iterator[Path]:
-    if parent.is_dir():
-        yield from sorted(child for child in parent.iterdir() if child.is_file())
+    return (child for child in _children(parent) if is_file(child))
+
+
+def _children(parent: Path) -> list[Path]:
+    """What lies in a folder of the person's; nothing where it cannot be read, as another user's."""
+    try:
+        return sorted(parent.iterdir())
+    except OSError:
+        return []

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton.verify.shadow import shadow_cargo, shadow_gradle, shadow_npm
+from baton.verify.there import is_file, is_folder
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def _folder(
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         return {place.variable: str(own)}
     theirs = Path(base.get(place.variable) or home / place.default)
-    if not theirs.is_dir():
+    if not is_folder(theirs):
         return {}
     if isinstance(place, Shared):
         return {place.variable: str(theirs)}
@@ -197,9 +198,9 @@ def _maven(base: Mapping[str, str], home: Path, scratch: Path) -> dict[str, str]
     (scratch / "maven" / ".m2").mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("settings.xml", "settings-security.xml", "toolchains.xml"):
         link = scratch / "maven" / ".m2" / name
-        if (local / name).is_file() and not link.is_symlink():
+        if is_file(local / name) and not link.is_symlink():
             link.symlink_to(local / name)
-    if (local / "repository").is_dir():
+    if is_folder(local / "repository"):
         options.append(f"-Dmaven.repo.local={local / 'repository'}")
     given = base.get("MAVEN_OPTS")
     return {"MAVEN_OPTS": " ".join([*([given] if given else []), *options]), "MAVEN_ARGS": "--offline"}
@@ -210,12 +211,12 @@ def _gradle(base: Mapping[str, str], home: Path) -> dict[str, str]:
     theirs = Path(base.get("GRADLE_USER_HOME") or home / ".gradle") / "caches"
     given = base.get("GRADLE_OPTS")
     variables = {"GRADLE_OPTS": " ".join([*([given] if given else []), "-Dorg.gradle.daemon=false"])}
-    return variables | ({"GRADLE_RO_DEP_CACHE": str(theirs)} if theirs.is_dir() else {})
+    return variables | ({"GRADLE_RO_DEP_CACHE": str(theirs)} if is_folder(theirs) else {})
 
 
 def _path(base: Mapping[str, str], cwd: Path, worktree: Path, theirs: Path | None) -> str:
     folders = [root / name for root in dict.fromkeys((cwd, worktree)) for name in _PROGRAM_FOLDERS]
-    present = [str(folder) for folder in folders if folder.is_dir()]
+    present = [str(folder) for folder in folders if is_folder(folder)]
     for entry in base.get("PATH", os.defpath).split(os.pathsep):
         folder = Path(entry)
         if not folder.is_absolute():
