@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from baton.cli.demo import tell
+from baton.contract.errors import BatonError
+from baton.simulate.demonstration import scenes
+
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -41,3 +45,23 @@ def test_demonstration_goes_as_it_says_and_its_runs_can_be_looked_at(codex_binar
         "failed",
         "failed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "check", "scope"),
+    [
+        ("verified", "failed: python3 check.py", "prevented"),
+        ("failed", "refused: python3 check.py", "prevented"),
+        ("failed", "failed: python3 check.py", "detected"),
+    ],
+)
+def test_demonstration_says_nothing_of_what_it_did_not_find(
+    verdict: str, check: str, scope: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = scenes()[0]
+    found = {"verdict": verdict, "evidence": {"checks": [check], "scope": scope}}
+    with pytest.raises(BatonError, match="went wrong.*baton doctor"):
+        tell(found, scene)
+    assert scene.shows not in capsys.readouterr().out
+    tell({"verdict": "failed", "evidence": {"checks": ["failed: x"], "scope": "prevented"}}, scene)
+    assert scene.shows in capsys.readouterr().out

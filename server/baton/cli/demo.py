@@ -79,7 +79,7 @@ async def _play(folder: Path) -> None:
                 model.on(scene.marker, *scene.steps)
                 click.secho(f"[{number}/{len(played)}] {scene.title} (simulated)", bold=True)
                 result = await _delegate(service, workspace, scene)
-                _tell(result, scene)
+                tell(result, scene)
             await _finish(service, house, workspace)
 
 
@@ -92,7 +92,8 @@ async def _delegate(service: Service, workspace: Path, scene: Scene) -> dict[str
     return await service.delegate_task(call, Session(cwd=str(workspace)))
 
 
-def _tell(result: dict[str, Any], scene: Scene) -> None:
+def tell(result: dict[str, Any], scene: Scene) -> None:
+    """Print what became of a scene. Raises `BatonError` where it is not what the scene is to show."""
     claim = result.get("claim", {})
     evidence = result.get("evidence", {})
     click.echo(f"   the worker claims   {claim.get('status', 'nothing')}: {claim.get('summary', '')}")
@@ -112,7 +113,20 @@ def _tell(result: dict[str, Any], scene: Scene) -> None:
     colour = _COLOURS.get(verdict, "yellow")
     shown = click.style(verdict, fg=colour, bold=True)
     click.echo(f"   verdict             {shown} ({result.get('integration', 'not applied')})")
-    click.secho(f"   => {scene.expected}\n", fg="cyan")
+    found = verdict, _first_status(evidence.get("checks", [])), str(evidence.get("scope"))
+    if found != scene.outcome:
+        raise BatonError(
+            f"the demonstration went wrong: {scene.title}: found {', '.join(found)}"
+            f" where {', '.join(scene.outcome)} was to be shown; `baton doctor` says what is amiss here"
+        )
+    click.secho(f"   => {scene.shows}\n", fg="cyan")
+
+
+def _first_status(checks: list[Any]) -> str:
+    """How the check ended: told alone where it passed."""
+    if not checks:
+        return "no check"
+    return str(checks[0]["status"]) if isinstance(checks[0], dict) else str(checks[0]).partition(":")[0]
 
 
 async def _finish(service: Service, house: House, workspace: Path) -> None:
