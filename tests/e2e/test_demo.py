@@ -60,7 +60,7 @@ def test_demonstration_says_nothing_of_what_it_did_not_find(
 ) -> None:
     scene = scenes()[0]
     found = {"verdict": verdict, "evidence": {"checks": [check], "scope": scope}}
-    with pytest.raises(BatonError, match="went wrong.*baton doctor"):
+    with pytest.raises(BatonError, match=r"went wrong.*baton doctor"):
         tell(found, scene)
     assert scene.shows not in capsys.readouterr().out
     tell({"verdict": "failed", "evidence": {"checks": ["failed: x"], "scope": "prevented"}}, scene)
