@@ -208,6 +208,6 @@ def test_what_was_settled_is_no_more_told_and_its_folders_are_watched(root, watc
 
 
 def test_no_more_folders_are_watched_than_may_be(root, monkeypatch):
-    monkeypatch.setattr(watching, "_most_folders", lambda: 3)
+    monkeypatch.setattr(watching, "most_folders", lambda: 3)
     assert Watcher.of(root, [b"lib", b"lib/deep"]) is None
     assert Watcher.of(root, [b"lib", b"gone"]) is None

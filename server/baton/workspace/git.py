@@ -67,6 +67,9 @@ class Git:
     binary: Path
     version: tuple[int, int, int]
     environment: Mapping[str, str]
+    held: tuple[int, ...] = ()
+    """Open files that each command inherits: a lock among them is held until the last command has ended,
+    should its caller be killed."""
 
     @classmethod
     def find(cls, environment: Mapping[str, str] | None = None) -> Git:
@@ -139,7 +142,8 @@ class Git:
         for setting in _INERT:
             argv += ["-c", setting]
         argv += args
-        output = _communicate(argv, cwd, {**self.environment, **variables}, input, max_output, timeout)
+        env = {**self.environment, **variables}
+        output = _communicate(argv, cwd, env, input, max_output, timeout, self.held)
         if output.exit_code not in ok and not output.cut:
             raise _failure(args, cwd, output)
         return output
@@ -168,6 +172,7 @@ def _communicate(
     input: bytes | None,
     max_output: int | None,
     timeout: float,
+    held: Sequence[int],
 ) -> Output:
     with _nameless_file() as errors, contextlib.ExitStack() as stack:
         stdin: int = subprocess.DEVNULL
@@ -186,6 +191,7 @@ def _communicate(
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
+                pass_fds=held,
             )
         except FileNotFoundError:
             raise GitFailed(f"cannot run git in {cwd}: the folder or git itself is gone", 127, b"") from None

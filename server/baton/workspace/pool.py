@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from baton.contract.errors import StateUnavailable
+from baton.contract.errors import BatonError, StateUnavailable
 from baton.ledger.locks import FileLock
 from baton.ledger.state import StateFolder
 from baton.workspace import warm
 from baton.workspace.repository import PrivateRepository
 from baton.workspace.worktree import Worktree, remove_tree
+
+log = logging.getLogger(__name__)
 
 _RESERVED = "baton-reserved"
 
@@ -68,19 +71,60 @@ class WorktreePool:
             try:
                 known = self._repo.open_worktree(name)
                 if known is None or reserved_by(known) is None:
-                    return Lease(self._at(commit, name, known), lock)
+                    return Lease(self._at(commit, name, known, lock), lock)
             except BaseException:
                 lock.release()
                 raise
             lock.release()
         raise AssertionError("unreachable")
 
-    def _at(self, commit: str, name: str, known: Worktree | None) -> Worktree:
-        if known is not None and warm.resume(self._repo, known, commit):
+    def make_ready(self, commit: str, most: int, stopped: Callable[[], bool]) -> None:
+        """Bring up to `most` worktrees that are there to `commit` for a later lease, and have them watched.
+
+        None is made; those in use or with uncaptured work are passed over, and so is one that cannot be
+        brought there. Each is let go of before the next is taken, and none is taken once it is `stopped`.
+        Raises `BatonError` when the commit cannot be read.
+        """
+        names = [name for name in self._repo.list_worktrees() if name.startswith(f"{self._prefix}-")]
+        left = min(most, warm.room_at_rest(self._repo, commit)) if names else 0
+        for name in sorted(names, key=lambda name: (len(name), name)):  # as they are leased
+            if left == 0 or stopped():
+                return
+            try:
+                left -= self._made_ready(name, commit)
+            except (BatonError, OSError) as error:
+                log.info("worktree %s is not made ready: %s", name, error)
+
+    def _made_ready(self, name: str, commit: str) -> bool:
+        lock = FileLock(self._state.locks / f"worktree-{name}.lock")
+        if not lock.try_acquire():
+            return False
+        try:
+            known = self._repo.open_worktree(name)
+            if known is None or reserved_by(known) is not None:
+                return False
+            repo = self._holding(lock)
+            if not _as_known(repo, known, commit):
+                repo.reset_worktree(known, commit)
+                warm.take_up(repo, known, commit)
+            return True
+        finally:
+            lock.release()
+
+    def _at(self, commit: str, name: str, known: Worktree | None, lock: FileLock) -> Worktree:
+        repo = self._holding(lock)
+        if known is not None and _as_known(repo, known, commit):
             return known
-        made = self._repo.add_worktree(name, commit)
-        warm.take_up(self._repo, made, commit)
+        made = repo.add_worktree(name, commit)
+        warm.take_up(repo, made, commit)
         return made
+
+    def _holding(self, lock: FileLock) -> PrivateRepository:
+        """The repository with a git that holds the lock as well.
+
+        Should this process be killed, nobody else has the worktree before its last command has ended.
+        """
+        return replace(self._repo, git=replace(self._repo.git, held=(lock.handle(),)))
 
     def reserved(self) -> Iterator[tuple[Worktree, str]]:
         """Worktrees that hold uncaptured work and that no living process uses, with whose work it is."""
@@ -93,6 +137,14 @@ class WorktreePool:
             if lock.try_acquire():
                 lock.release()
                 yield known, owner
+
+
+def _as_known(repo: PrivateRepository, worktree: Worktree, commit: str) -> bool:
+    """Begin a use; whether the worktree is at `commit` without having been looked at in full."""
+    warm.enter(worktree)
+    is_known = warm.resume(repo, worktree, commit)
+    log.debug("worktree %s: %s", worktree.name, "as known" if is_known else "looked at in full")
+    return is_known
 
 
 def reserved_by(worktree: Worktree) -> str | None:

@@ -2,7 +2,8 @@
 
 A worktree that was brought to a commit in full gets a watcher. While that can tell, the next user's commit
 and the next capture cost as much as what was changed, and not as much as there is. Known to this process
-alone: another one, or one that comes after a crash, looks at everything first.
+alone: another one, or one that comes after a crash, looks at everything first. So does this one where
+another used the worktree meanwhile: each use leaves a mark of its own in it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from baton.workspace.loose import write_head
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_paths import TreePaths, folders_of, tree_paths
-from baton.workspace.watcher import Watcher
+from baton.workspace.uses import last_use, mark_use
+from baton.workspace.watcher import Watcher, most_folders
 from baton.workspace.worktree import (
     Worktree,
     drop_links,
@@ -57,7 +59,9 @@ class _Warm:
     head: str
     """The commit of the worktree's index, and of all files that are not in `odd`."""
     signature: _Signature
-    """Of that index: another process that used the worktree has written it anew."""
+    """Of that index."""
+    use: str
+    """The mark of the use that this is known from, or of a later one by this process."""
     odd: set[bytes] = field(default_factory=set)
     """Paths that may differ from `head`."""
     result: str | None = None
@@ -72,15 +76,32 @@ _WARM: dict[Path, _Warm] = {}
 _LOCK = threading.Lock()
 
 
+def enter(worktree: Worktree) -> None:
+    """Begin a use of a worktree whose lock is held, before anything in it is touched.
+
+    What other processes know of it is void from here on, and so is what this one knows if another has used
+    it since. Raises `OSError`.
+    """
+    with _LOCK:
+        warm = _WARM.get(worktree.admin)
+    if warm is not None and warm.use != last_use(worktree):
+        forget(worktree)
+        warm = None
+    use = mark_use(worktree)
+    if warm is not None:
+        warm.use = use
+
+
 def take_up(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
-    """Have a worktree watched that was just brought to `commit` in full."""
+    """Have a worktree watched that was just brought to `commit` in full, in a use that goes on."""
     forget(worktree)
     with _LOCK:
         room = len(_WARM) < MOST
     paths = _plain_paths(repo, commit) if room else None
+    use = mark_use(worktree)
     watcher = None if paths is None else Watcher.of(worktree.root, _folders(worktree, paths))
     if watcher is not None:
-        _put(worktree, _Warm(watcher, commit, _signature(worktree)))
+        _put(worktree, _Warm(watcher, commit, _signature(worktree), use))
 
 
 def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
@@ -171,6 +192,24 @@ def forget(worktree: Worktree) -> None:
         warm.watcher.close()
 
 
+def keep_only(repo: PrivateGit) -> None:
+    """Know nothing of worktrees of other repositories any more."""
+    folder = repo.path / "worktrees"
+    with _LOCK:
+        others = [_WARM.pop(admin) for admin in list(_WARM) if admin.parent != folder]
+    for warm in others:
+        warm.watcher.close()
+
+
+def room_at_rest(repo: PrivateGit, commit: str) -> int:
+    """Worktrees at `commit` that a process may watch that has no use for them yet.
+
+    Together they take no more of the system's watches than one worktree in use may.
+    """
+    paths = _plain_paths(repo, commit)
+    return 0 if paths is None else most_folders() // (len(paths.folders) + 2)
+
+
 def best_for(repo: PrivateGit, commit: str) -> list[str]:
     """Names of worktrees that are brought to `commit` with least to do, those at it first.
 
@@ -202,7 +241,8 @@ def _bring(repo: PrivateGit, worktree: Worktree, warm: _Warm, commit: str) -> bo
     if warm.result is None:
         _restore(repo, worktree, warm)
         if commit != warm.head:
-            _git(repo, worktree, ["read-tree", "--reset", "-u", warm.head, commit])
+            if repo.tree_of(commit) != repo.tree_of(warm.head):
+                _git(repo, worktree, ["read-tree", "--reset", "-u", warm.head, commit])
             write_head(worktree.admin, commit)
             warm.head, warm.signature = commit, _signature(worktree)
     worktree.cwd.mkdir(parents=True, exist_ok=True)

@@ -86,7 +86,7 @@ class Watcher:
         None where the system has no such reports, or not enough of them.
         """
         library = _library()
-        if library is None or len(folders) + 2 > _most_folders():
+        if library is None or len(folders) + 2 > most_folders():
             return None
         handle = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if handle < 0:
@@ -159,7 +159,7 @@ class Watcher:
     def _watch(self, folder: bytes) -> bool:
         library = _library()
         path = os.fsencode(self._root.parent) if folder == _SLOT else self._top + folder
-        if library is None or len(self._folders) >= _most_folders():
+        if library is None or len(self._folders) >= most_folders():
             return False
         watch = library.inotify_add_watch(self._handle, path, _WRITES | _ONLYDIR | _DONT_FOLLOW)
         if watch < 0:
@@ -302,7 +302,8 @@ def _library() -> ctypes.CDLL | None:
 
 
 @lru_cache(maxsize=1)
-def _most_folders() -> int:
+def most_folders() -> int:
+    """How many folders may be watched in one worktree; 0 where the system reports nothing."""
     try:
         granted = int(Path("/proc/sys/fs/inotify/max_user_watches").read_text())
     except (OSError, ValueError):
