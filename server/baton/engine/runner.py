@@ -13,6 +13,7 @@ import anyio
 
 from baton.contract.errors import BatonError
 from baton.contract.states import FailureClass, RunState
+from baton.engine.ahead import Preparation
 from baton.engine.context import RunContext, open_run
 from baton.engine.house import House
 from baton.engine.life import integrate_named, live
@@ -26,6 +27,7 @@ from baton.process.forked import guards_forked
 from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, boot_id, end_descendants, start_time
 from baton.runtime.use import hold_own_environment
+from baton.workspace import warm
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +50,11 @@ def main() -> None:
     hold_own_environment()
     run_id, handle = arguments[0], int(arguments[1]) if len(arguments) == 2 else None
     if run_id == WAIT_OPTION and handle is not None:
-        given = await_run(handle)
+        preparation = Preparation()
+        given = await_run(handle, preparation.ask)
         if given is None:
             raise SystemExit(0)
+        preparation.stop()
         run_id, handle = given
     try:
         raise SystemExit(anyio.run(_run, run_id, handle))
@@ -113,6 +117,7 @@ async def _live(house: House, run_id: str, stop: Stop) -> None:
         await anyio.to_thread.run_sync(recover_run, house, run_id)
         run = house.ledger.run(run_id)
     ctx = await open_run(house, run_id, stop)
+    warm.keep_only(ctx.repo)
     try:
         if run.state is RunState.QUEUED:
             await anyio.to_thread.run_sync(capture_left, house, run_id, ctx.repo)

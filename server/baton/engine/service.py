@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
 from baton.contract.calls import ContinueCall, ControlCall, ExploreCall, InspectCall, WaitCall
+from baton.contract.errors import BatonError
 from baton.contract.session import Session
 from baton.contract.task import BatchCall, CallOptions, Task, TaskCall
 from baton.engine.admission import Admitted, admit, record
+from baton.engine.ahead import ahead_of
 from baton.engine.blocking import blocking
 from baton.engine.continuation import continue_task
 from baton.engine.dry_run import dry_run
@@ -128,6 +131,12 @@ class Service:
         start_runner(self.house, run_id, lock, self.spare)
         return run_id
 
+    def _prepare(self, spare: SpareRunner, run_id: str) -> None:
+        ahead = None
+        with contextlib.suppress(BatonError, ValueError):  # such as a record that a later Baton wrote
+            ahead = ahead_of(self.house, run_id)
+        spare.prepare(ahead)
+
     async def _wait(self, run_id: str, seconds: float) -> dict[str, Any]:
         ledger = self.house.ledger
         self.ownership.take(run_id)
@@ -143,7 +152,7 @@ class Service:
         if ledger.run(run_id).state.at_rest:
             self.ownership.drop(run_id)
             if self.spare is not None:
-                await blocking(self.spare.prepare)
+                await blocking(self._prepare, self.spare, run_id)
         return self._shown(run_id)
 
     def _shown(self, run_id: str) -> dict[str, Any]:
