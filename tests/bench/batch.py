@@ -5,6 +5,9 @@ of a batch costs over the worker, in a later run: the whole run, from the call t
 captured, checked (`true`, in the sandbox), merged, verified together and applied, minus what the same N turns
 cost in one app-server at the same concurrency, started and ended in the same round, divided by N.
 `warm_ratio` sets that against one `git worktree add` of the same project, N of them in the same round.
+Of processor time a run is charged with what is used from its call until all of it has ended, but not with
+what the spare runner used before: its start, and the look at worktrees ahead of need. That is told by itself
+(`cpu_ahead_ms`), and a run begins only when the spare is at rest.
 `memory_ratio_16` is the proportional memory (PSS) of a run with 16 workers at work, all its processes,
 against 16 `codex exec` processes at work. The printed lines tell apart a first run in a new state folder.
 """
@@ -92,6 +95,8 @@ class Round:
     cpu_batch: float
     cpu_turns: float
     cpu_checks: float
+    cpu_ahead: float
+    """Of the spare runner, until it was at rest before the next run."""
 
     def over(self, count: int) -> float:
         """Milliseconds of a task over its worker."""
@@ -195,11 +200,12 @@ class Processor:
 
     def __init__(self) -> None:
         become_subreaper()
-        self._ahead = 0.0
+        self.ahead = 0.0
+        """What the spare runner has used so far, its start and what it made ready."""
 
     def begin(self, *, takes_spare: bool = False) -> None:
         """From here on; with `takes_spare` without what the spare runner has used so far, its start."""
-        self._began = self._used() + (self._ahead if takes_spare else 0.0)
+        self._began = self._used() + (self.ahead if takes_spare else 0.0)
 
     async def end(self) -> float:
         """Seconds since `begin`, once all that was at work has ended but for a spare runner at rest."""
@@ -209,7 +215,7 @@ class Processor:
                 idle = -1.0 if spare is None else spare
                 await anyio.sleep(SETTLE)
         used = self._used() - self._began
-        self._ahead = idle
+        self.ahead = idle
         return used
 
     def _spare(self) -> float | None:
@@ -221,7 +227,7 @@ class Processor:
                 if WAIT_OPTION not in child.cmdline():
                     return None
                 times = child.cpu_times()
-                total += times.user + times.system
+                total += sum(times[:4])  # its own, and that of the git commands it ran
         return total
 
     def _used(self) -> float:
@@ -254,7 +260,7 @@ async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, 
             for _ in range(rounds + 1):
                 processor.begin(takes_spare=True)
                 whole = await batch(service, made.project, count)
-                cpu_whole = await processor.end()
+                cpu_whole, cpu_ahead = await processor.end(), processor.ahead
                 processor.begin()
                 floor = await turns(made, count)
                 cpu_floor = await processor.end()
@@ -262,7 +268,7 @@ async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, 
                 alone = await checks(made, home, count)
                 cpu_alone = await processor.end()
                 added = worktrees(made, count)
-                seen.append(Round(whole, floor, added, alone, cpu_whole, cpu_floor, cpu_alone))
+                seen.append(Round(whole, floor, added, alone, cpu_whole, cpu_floor, cpu_alone, cpu_ahead))
             later = Round(
                 **{
                     part.name: statistics.median(getattr(one, part.name) for one in seen[1:])
@@ -340,7 +346,8 @@ def _told(count: int, first: Round, later: Round) -> str:
         f"first {first.batch:.2f} s ({first.over(count):.0f} ms a task over the worker);"
         f" later {later.batch:.2f} s, turns alone {later.turns:.2f} s, worktrees {later.worktrees:.2f} s:"
         f" {later.over(count):.0f} ms a task, {later.ratio(count):.2f} worktrees; processor time"
-        f" {later.cpu_over(count):.0f} ms a task over the worker; a check alone"
+        f" {later.cpu_over(count):.0f} ms a task over the worker, {later.cpu_ahead * 1000:.0f} ms ahead of"
+        " the run; a check alone"
         f" {later.checks / count * 1000:.0f} ms, {later.cpu_checks / count * 1000:.0f} ms of processor time"
     )
 
@@ -354,6 +361,7 @@ def main() -> None:
     per_task: dict[str, dict[str, float]] = {}
     ratios: dict[str, dict[str, float]] = {}
     processor: dict[str, dict[str, float]] = {}
+    ahead: dict[str, dict[str, float]] = {}
     alone: dict[str, dict[str, list[float]]] = {}
     for files in options.files or SIZES:
         found = anyio.run(measure, files, options.tasks or BATCHES, options.rounds)
@@ -366,6 +374,7 @@ def main() -> None:
         processor[str(files)] = {
             str(count): round(later.cpu_over(count), 1) for count, (_, later) in found.items()
         }
+        ahead[str(files)] = {str(count): round(later.cpu_ahead * 1000) for count, (_, later) in found.items()}
         alone[str(files)] = {
             str(count): [round(spent / count * 1000, 1) for spent in (later.checks, later.cpu_checks)]
             for count, (_, later) in found.items()
@@ -377,6 +386,7 @@ def main() -> None:
             "per_task_ms": per_task,
             "warm_ratio": ratios,
             "cpu_ms_per_task": processor,
+            "cpu_ahead_ms": ahead,
             "check_alone_ms_and_cpu_ms": alone,
             "memory_ratio_16": round(ours / theirs, 3),
         },
