@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -187,6 +187,88 @@ def test_the_times_of_all_files_are_asked_only_where_two_sandboxes_may_have_met(
     assert watcher.told((b"",), one_at_a_time=True) == frozenset() and asked == []
     come_and_go()
     assert watcher.told((b"",)) == frozenset() and len(asked) == 1
+
+
+def with_mount_points(root: Path, watcher: Watcher) -> frozenset[bytes]:
+    paths = frozenset({b".codex", b"lib/.git"})
+    for path in paths:
+        (root / os.fsdecode(path)).mkdir()
+    assert watcher.settle() == paths
+    return paths
+
+
+def take(root: Path, paths: Iterable[bytes]) -> None:
+    for path in paths:
+        (root / os.fsdecode(path)).rmdir()
+
+
+def test_folders_that_were_taken_away_by_the_caller_are_not_told_and_no_times_are_asked(
+    root, watcher, monkeypatch
+):
+    monkeypatch.setattr(watching, "_changed_files", lambda top, since: pytest.fail("all files were asked"))
+    for _ in range(2):
+        made = with_mount_points(root, watcher)
+        (root / "a").write_text("other\n")
+        take(root, made)
+        assert watcher.told((b"", b"lib/"), made) == {b"a"}
+        assert watcher.told((b"", b"lib/")) == frozenset()
+
+
+def test_what_else_became_of_such_a_folder_is_as_doubtful_as_ever(root, watcher, monkeypatch):
+    asked = []
+    monkeypatch.setattr(watching, "_changed_files", lambda top, since: asked.append(top) or [])
+    made = with_mount_points(root, watcher)
+    (root / ".codex").rmdir()
+    (root / ".codex").mkdir()
+    take(root, made)
+    assert watcher.told((b"", b"lib/"), made) == frozenset() and len(asked) == 1
+    made = with_mount_points(root, watcher)
+    (root / "lib/.git").rmdir()
+    (root / "lib/.git").mkdir()
+    take(root, made)
+    assert watcher.told((b"",), made) is None  # no sandbox was to make one there
+
+
+def alias_in_a_mount_point(root: Path) -> None:
+    os.link(root / "a", root / "lib/.git/alias")
+    (root / "lib/.git/alias").write_text("through the other name\n")
+    (root / "lib/.git/alias").unlink()
+
+
+def alias_in_one_made_anew(root: Path) -> None:
+    (root / "lib/.git").rmdir()
+    (root / "lib/.git").mkdir()
+    alias_in_a_mount_point(root)
+
+
+def moved_and_back(root: Path) -> None:
+    (root / "lib").rename(root / "elsewhere")
+    (root / "elsewhere").rename(root / "lib")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        alias_in_a_mount_point,
+        alias_in_one_made_anew,
+        moved_and_back,
+        lambda root: (root / "lib/.git").rename(root / "lib/.aws"),
+        lambda root: (root / ".codex").chmod(0o700),
+        lambda root: (root / ".codex/in").mkdir() or (root / ".codex/in").rmdir(),
+    ],
+)
+def test_no_file_is_written_to_unseen_by_way_of_a_mount_point(root, watcher, act):
+    made = with_mount_points(root, watcher)
+    act(root)
+    gone = {path for path in made if (root / os.fsdecode(path)).exists()}
+    take(root, gone)
+    assert watcher.told((b"", b"lib/"), gone) is None
+
+
+def test_a_removal_that_is_not_reported_is_not_believed(root, watcher):
+    made = with_mount_points(root, watcher)
+    take(root, made)
+    assert watcher.told((b"", b"lib/"), {*made, b"lib/.aws"}) is None
 
 
 def test_without_a_program_that_knows_the_times_everything_is_looked_at(root, watcher, monkeypatch):

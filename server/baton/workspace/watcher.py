@@ -7,9 +7,10 @@ report is told apart by rule, and then the answer is that nobody can tell:
   here at the end, with one name; and nothing can be linked in from elsewhere, because a sandbox mounts each
   writable folder by itself.
 * A mounted overlay writes past the reports. It needs a new folder, so new folders are such a case too, but
-  for those that Codex's sandbox itself makes and hides. Where two sandboxes may have met, one can take such
-  a folder away beneath the other: then files tell by the time of their last change, which nobody can set,
-  that none of them was written to by a name in there.
+  for those that Codex's sandbox itself makes and hides. It makes none where they are made for it in advance.
+  Where it does, and two sandboxes may have met, one can take such a folder away beneath the other: then files
+  tell by the time of their last change, which nobody can set, that none of them was written to by a name in
+  there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import shutil
 import stat
 import struct
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -106,19 +107,23 @@ class Watcher:
             self._handle = -1
         self._alive = False
 
-    def told(self, sandboxed: Collection[bytes], *, one_at_a_time: bool = False) -> frozenset[bytes] | None:
+    def told(
+        self, sandboxed: Collection[bytes], taken: Collection[bytes] = (), *, one_at_a_time: bool = False
+    ) -> frozenset[bytes] | None:
         """The paths that may have changed since it was last asked: all of them, and perhaps some more.
 
         None when only a look at everything can tell, now and from here on. `sandboxed` are the folders
         (relative, with a slash at the end, empty for the root) in which a sandbox makes and hides its mount
-        points; so it does in the parent of the root. `one_at_a_time`: no two sandboxes were there together,
-        so that none can have taken a mount point away beneath another.
+        points; so it does in the parent of the root. `taken` are folders without anything in them that the
+        caller has removed since, after all else. `one_at_a_time`: no two sandboxes were there together, so
+        that none can have taken a mount point away beneath another.
         """
         before = self._time
         if not self._drain():
             return None
         account = _Account(self._top, {*sandboxed, _SLOT})
-        touched = account.of(self._since)
+        others = _without(self._since, taken)
+        touched = None if others is None else account.of(others)
         self._since.clear()
         is_doubtful = account.hid_something and not one_at_a_time
         if touched is not None and is_doubtful and self._is_more_changed(touched, before):
@@ -269,6 +274,22 @@ class _Account:
             found = os.lstat(self.top + path)
             return not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1
         return False
+
+
+def _without(events: Sequence[_Event], removed: Collection[bytes]) -> list[_Event] | None:
+    """The events, but for those of the last removal of each of these folders; None when one was not reported.
+
+    Of the folder itself only its end is left out: what had been done in it stays among them.
+    """
+    missing = set(removed)
+    others = []
+    for event in reversed(events):
+        is_end = event.mask & _DELETE_SELF and event.folder[:-1] in removed
+        if event.mask & _ISDIR and event.mask & _DELETE and event.path in missing:
+            missing.discard(event.path)
+        elif not is_end:
+            others.append(event)
+    return None if missing else others[::-1]
 
 
 def _changed_files(top: bytes, since: int) -> list[bytes] | None:
