@@ -67,9 +67,10 @@ def test_leases_and_captures_are_as_with_a_look_at_everything(shop, edits, then)
     base = repo.snapshot("refs/runs/r1/base").commit
     pool.lease(base).give_back()
     lease = pool.lease(base)
-    lease.prepared()
-    edit(lease.worktree.root, edits)
-    seen = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root,))
+    root = lease.worktree.root
+    lease.prepared(sandboxed=(root, root / "sub", root / "sub" / "deep"))
+    edit(root, edits)
+    seen = repo.capture(lease.worktree, base, TASK, aside, (root,))
     lease.give_back()
     other = repo.add_worktree("full", base)
     edit(other.root, edits)

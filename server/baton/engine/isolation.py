@@ -9,6 +9,7 @@ from baton.codex.profile import PermissionProfile, WorkerPlace, build_profile
 from baton.codex.settings import ThreadSettings
 from baton.contract.errors import Unsupported
 from baton.contract.scope import ScopePlan
+from baton.contract.states import Enforcement
 from baton.contract.tree import show_path
 from baton.engine.blocking import blocking
 from baton.engine.context import RunContext
@@ -81,11 +82,17 @@ def _isolate(
         scratch = lease.worktree.scratch
         for folder in (scratch / "home", scratch / "tmp"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lease.prepared()
+        lease.prepared(sandboxed=_sandboxed(ctx, lease.worktree, plan))
     except BaseException:
         lease.give_back()
         raise
     return Place(lease=lease, base=base, links=links, scratch=scratch, git=git), plan
+
+
+def _sandboxed(ctx: RunContext, worktree: Worktree, plan: ScopePlan) -> tuple[Path, ...]:
+    """The folders that the sandbox will let be written, where it prevents all else."""
+    held = ctx.machine.prevents and plan.enforcement is Enforcement.PREVENTED
+    return (worktree.slot, *plan.writable_roots) if held and plan.visible is None else ()
 
 
 def _link_submodules(ctx: RunContext, worktree: Worktree, scope: Scope) -> tuple[Path, ...]:

@@ -22,6 +22,7 @@ from baton.workspace.git import GitFailed
 from baton.workspace.index import Entry, update_index
 from baton.workspace.listing import EXECUTABLE, GITLINK, LINK, PLAIN, parse_dirty, parse_entries
 from baton.workspace.loose import blob_id
+from baton.workspace.mount_points import take_mount_points
 from baton.workspace.scan import Scan, scan_paths, scan_worktree
 from baton.workspace.sparse import absent_paths, inherit_absent
 from baton.workspace.store import PrivateGit, new_objects
@@ -51,7 +52,8 @@ def capture_worktree(
     from the worktree, because git would wait for ever on some of them. Only call it when no process of the
     worker is left.
     """
-    only = None if sandboxed is None else warm.touched(worktree, sandboxed)
+    taken = take_mount_points(worktree.root, worktree.admin)
+    only = None if sandboxed is None else warm.touched(worktree, sandboxed, taken)
     if sandboxed is None:
         warm.forget(worktree)
     return _Capturing(repo, worktree, base, aside, only).record(ref)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,12 +36,13 @@ class Lease:
         """Mark the worktree as holding `owner`'s uncaptured work."""
         (self.worktree.admin / _RESERVED).write_text(owner)
 
-    def prepared(self, *, one_at_a_time: bool = False) -> None:
+    def prepared(self, *, one_at_a_time: bool = False, sandboxed: Collection[Path] = ()) -> None:
         """Say that what is written to the worktree from here on is its user's.
 
-        `one_at_a_time`: the user runs no two sandboxes there together.
+        `one_at_a_time`: the user runs no two sandboxes there together. `sandboxed` are the folders that its
+        sandboxes will let be written, and that therefore get their mount points now.
         """
-        warm.settle(self.worktree, one_at_a_time=one_at_a_time)
+        warm.settle(self.worktree, one_at_a_time=one_at_a_time, sandboxed=sandboxed)
 
     def distrust(self) -> None:
         """Have everything in the worktree looked at next time: no sandbox held what ran in it."""

@@ -20,8 +20,10 @@ from pathlib import Path
 
 from baton.contract.tree import TreeChange
 from baton.workspace.checkout import check_out
+from baton.workspace.create import MOUNT_POINTS
 from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
+from baton.workspace.mount_points import make_mount_points, take_mount_points
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_paths import TreePaths, folders_of, tree_paths
@@ -123,26 +125,31 @@ def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
     return False
 
 
-def settle(worktree: Worktree, *, one_at_a_time: bool = False) -> None:
+def settle(worktree: Worktree, *, one_at_a_time: bool = False, sandboxed: Collection[Path] = ()) -> None:
     """Say that Baton's own preparations are over: what is written from here on is somebody else's.
 
-    `one_at_a_time`: who runs no two sandboxes there together.
+    `one_at_a_time`: who runs no two sandboxes there together. The folders `sandboxed`, which sandboxes will
+    let be written, get their mount points first, so that no sandbox makes any; a capture takes them away.
     """
     warm = _WARM.get(worktree.admin)
     if warm is not None:
         warm.one_at_a_time = one_at_a_time
-        _settle(worktree, warm)
+        made = _make_mount_points(worktree, sandboxed) if sandboxed else frozenset()
+        _settle(worktree, warm, made)
 
 
-def touched(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes] | None:
+def touched(
+    worktree: Worktree, sandboxed: Collection[Path], taken: Collection[bytes] | None = ()
+) -> frozenset[bytes] | None:
     """Paths below the root outside which the worktree is what its index says; None when nobody can tell.
 
-    `sandboxed` are the folders that a sandbox let be written, and nothing else.
+    `sandboxed` are the folders that a sandbox let be written, and nothing else; `taken` are mount points that
+    were taken away just now, None when that was not to be done.
     """
     warm = _WARM.get(worktree.admin)
     if warm is None:
         return None
-    told = warm.watcher.told(_below(worktree, sandboxed))
+    told = None if taken is None else warm.watcher.told(_below(worktree, sandboxed), taken)
     if told is None or warm.signature != _signature(worktree):
         forget(worktree)
         return None
@@ -226,7 +233,10 @@ def best_for(repo: PrivateGit, commit: str) -> list[str]:
 
 
 def _bring(repo: PrivateGit, worktree: Worktree, warm: _Warm, commit: str) -> bool:
-    told = warm.watcher.told((b"",), one_at_a_time=warm.one_at_a_time)
+    taken = take_mount_points(worktree.root, worktree.admin)
+    if taken is None:
+        return False
+    told = warm.watcher.told((b"",), taken, one_at_a_time=warm.one_at_a_time)
     warm.one_at_a_time = False
     if told is None or warm.signature != _signature(worktree) or _plain_paths(repo, commit) is None:
         return False
@@ -323,12 +333,20 @@ def _umask() -> int:
 # -- keeping it -----------------------------------------------------------------------------------
 
 
-def _settle(worktree: Worktree, warm: _Warm) -> None:
+def _settle(worktree: Worktree, warm: _Warm, made: Collection[bytes] = ()) -> None:
     done = warm.watcher.settle()
     if done is None:
         forget(worktree)
     else:
-        warm.odd |= done
+        warm.odd |= done.difference(made)
+
+
+def _make_mount_points(worktree: Worktree, sandboxed: Collection[Path]) -> frozenset[bytes]:
+    if worktree.slot in sandboxed:
+        for name in MOUNT_POINTS:  # swept with all else that lies there
+            (worktree.slot / name).mkdir(exist_ok=True)
+    folders = {folder.rstrip(b"/") for folder in _below(worktree, sandboxed)}
+    return make_mount_points(worktree.root, worktree.admin, folders)
 
 
 def _take(worktree: Worktree) -> _Warm | None:

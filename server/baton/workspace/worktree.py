@@ -19,6 +19,7 @@ from baton.contract.errors import InvalidInput, StateUnavailable
 from baton.workspace.create import MOUNT_POINTS
 from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
+from baton.workspace.mount_points import take_mount_points
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_paths import TreePaths, tree_paths
@@ -104,6 +105,7 @@ def reset_worktree(repo: PrivateGit, worktree: Worktree, commit: str) -> None:
     Links to dependency folders are taken away first, so nothing behind them can be touched; link again.
     """
     drop_links(worktree)
+    take_mount_points(worktree.root, worktree.admin)
     sweep_slot(worktree)
     _restore_pointer(worktree)
     (worktree.admin / "index.lock").unlink(missing_ok=True)
