@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.ledger.state import StateFolder
 from baton.workspace import checkout
-from baton.workspace.checkout import check_out
+from baton.workspace.checkout import advance, check_out
 from baton.workspace.git import Git
 from baton.workspace.index import update_index
 from baton.workspace.locate import locate
@@ -111,6 +111,35 @@ def test_files_are_checked_out_as_git_does(repo, before, on):
             assert os.lstat(full).st_mode == os.lstat(os.fsencode(theirs) + b"/" + path).st_mode
             asked = repo.run(["rev-parse", tree.encode() + b":" + path]).stdout.decode().strip()
             assert blob_id(full, repo.site.object_format) == asked
+
+
+@settings(max_examples=25, deadline=None)
+@given(before=BEFORE, edits=EDITS)
+def test_a_worktree_is_brought_to_a_commit_as_git_does(repo, before, edits):
+    entries = {path: stored(repo, entry) for path, entry in before.items() if entry[1]}
+    old = repo.commit_tree(by_git(repo, None, entries), [], "old\n")
+    changed = {
+        path: stored(repo, entry) if entry else None
+        for path, entry in edits.items()
+        if entry is None or entry[1]
+    }
+    new = repo.commit_tree(by_git(repo, repo.tree_of(old), changed), [], "new\n")
+    ours, theirs = repo.add_worktree("ours", old), repo.add_worktree("theirs", new)
+    kept = {path: changed.get(path, entry) for path, entry in entries.items()}
+    goes = any(entry is None for entry in kept.values())
+    assert advance(repo, ours, old, new) is not goes
+    if goes:
+        assert repo.run(["ls-files", "-s"], index=ours.index).stdout == listed(repo, old)
+        return
+    assert on_disk(ours.root) == on_disk(theirs.root)
+    assert repo.run(["ls-files", "-s"], index=ours.index).stdout == listed(repo, new)
+    options = {"git_dir": ours.admin, "work_tree": ours.root, "index": ours.index}
+    assert repo.run(["diff-files", "--name-only"], **options).stdout == b""
+
+
+def listed(repo: PrivateRepository, commit: str) -> bytes:
+    lines = repo.run(["ls-tree", "-r", commit]).stdout.replace(b" blob ", b" ").splitlines()
+    return b"".join(line.replace(b"\t", b" 0\t") + b"\n" for line in lines)
 
 
 def test_what_is_no_file_or_is_large_is_left_to_git_and_nothing_is_written(repo, tmp_path, monkeypatch):

@@ -8,14 +8,20 @@ import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from baton.workspace.changes import without_folders
+from baton.workspace.index import update_index
 from baton.workspace.listing import EXECUTABLE, LINK, PLAIN
 from baton.workspace.loose import read_loose
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_objects import read_folders
 from baton.workspace.tree_paths import folders_of
+from baton.workspace.worktree import Worktree
 
 MOST_BYTES = 1 << 20
 """Of all contents that are not in files of their own, and of each that is; with more it is left to git."""
+
+MOST_FILES = 200
+"""That are brought from one commit to another singly."""
 
 
 def check_out(repo: PrivateGit, root: Path, commit: str, paths: Collection[bytes]) -> bool:
@@ -39,6 +45,32 @@ def check_out(repo: PrivateGit, root: Path, commit: str, paths: Collection[bytes
         return False
     for path, entry in zip(paths, entries, strict=True):
         _write(os.fsencode(root) + b"/" + path, entry.mode, contents[entry.oid])
+    return True
+
+
+def advance(repo: PrivateGit, worktree: Worktree, old: str, new: str) -> bool:
+    """Bring the files and the index of a clean worktree from commit `old` to `new`, not its HEAD.
+
+    False, and nothing is done, where git has to do it: when something goes or changes its kind, or there is
+    much of it. Raises `OSError` and `GitFailed`; part of it may be done then.
+    """
+    before, after = repo.tree_of(old), repo.tree_of(new)
+    if before == after:
+        return True
+    changed = without_folders(repo.raw_changes(before, after))
+    kinds = (PLAIN, EXECUTABLE, LINK)
+    if len(changed) > MOST_FILES or any(
+        one.new_mode not in kinds or one.old_mode not in (0, *kinds) for one in changed
+    ):
+        return False
+    paths = [one.path for one in changed]
+    top = os.fsencode(worktree.root) + b"/"
+    for folder in sorted(folders_of(paths)):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(top + folder)
+    if not check_out(repo, worktree.root, new, paths):
+        return False
+    update_index(repo, worktree.index, worktree.root, [], paths, git_dir=worktree.admin)
     return True
 
 

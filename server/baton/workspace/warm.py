@@ -9,17 +9,15 @@ another used the worktree meanwhile: each use leaves a mark of its own in it.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import stat
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from baton.contract.tree import TreeChange
-from baton.workspace.checkout import check_out
+from baton.workspace.checked_out import as_checked_out
+from baton.workspace.checkout import advance, check_out
 from baton.workspace.create import MOUNT_POINTS
 from baton.workspace.git import GitFailed
 from baton.workspace.loose import write_head
@@ -48,9 +46,6 @@ MOST_BYTES = 1 << 16
 """Of these paths together, which become arguments of git commands."""
 
 _RESULT = "index.result"
-
-_OF_THE_SYSTEM = frozenset(("security.selinux", "security.SMACK64", "security.ima", "security.evm"))
-"""Attributes that every file gets where the system has them."""
 
 _Signature = tuple[str, int, int, int]
 
@@ -175,7 +170,7 @@ def keep_result(
         return  # what came in the place of one is part of the commit
     modes = {change.path: change.new_mode for change in changed}
     drop_links(worktree)
-    if not all(_as_checked_out(worktree, path, modes) for path in sorted(warm.odd, reverse=True)):
+    if not all(as_checked_out(worktree.root, path, modes) for path in sorted(warm.odd, reverse=True)):
         return
     os.replace(index, worktree.admin / _RESULT)
     expected = frozenset(warm.odd)
@@ -251,7 +246,7 @@ def _bring(repo: PrivateGit, worktree: Worktree, warm: _Warm, commit: str) -> bo
     if warm.result is None:
         _restore(repo, worktree, warm)
         if commit != warm.head:
-            if repo.tree_of(commit) != repo.tree_of(warm.head):
+            if not advance(repo, worktree, warm.head, commit):
                 _git(repo, worktree, ["read-tree", "--reset", "-u", warm.head, commit])
             write_head(worktree.admin, commit)
             warm.head, warm.signature = commit, _signature(worktree)
@@ -275,59 +270,6 @@ def _restore(repo: PrivateGit, worktree: Worktree, warm: _Warm) -> None:
     files = sorted(paths.files & warm.odd)
     if files and not check_out(repo, worktree.root, warm.head, files):
         _git(repo, worktree, ["checkout-index", "--force", "-q", "-z", "--stdin"], b"\0".join(files) + b"\0")
-
-
-def _as_checked_out(worktree: Worktree, path: bytes, modes: dict[bytes, int]) -> bool:
-    """Give a captured path the mode and time that a checkout gives; False when it has more to it."""
-    full = os.fsencode(worktree.root) + b"/" + path
-    try:
-        found = os.lstat(full)
-        if stat.S_ISDIR(found.st_mode):
-            _prune(full)
-            return True
-        if any(name not in _OF_THE_SYSTEM for name in _attributes(full)):
-            return False
-        if stat.S_ISREG(found.st_mode):
-            executable = modes.get(path, found.st_mode) & 0o100
-            os.chmod(full, (0o777 if executable else 0o666) & ~_umask())
-            os.utime(full)
-        return True
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-
-
-def _prune(folder: bytes) -> None:
-    """Remove folders without files, made for a worker who did not need them."""
-    for at, _, _ in os.walk(folder, topdown=False, onerror=_raise):
-        try:
-            os.rmdir(at)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-
-
-def _raise(error: OSError) -> None:
-    raise error
-
-
-def _attributes(path: bytes) -> list[str]:
-    try:
-        return os.listxattr(path, follow_symlinks=False)
-    except OSError as error:
-        if error.errno == errno.ENOTSUP:
-            return []
-        raise
-
-
-@lru_cache(maxsize=1)
-def _umask() -> int:
-    """Ours; to ask the system for it is to change it."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("Umask:"):
-            return int(line.split()[1], 8)
-    raise OSError("the system does not tell the umask")
 
 
 # -- keeping it -----------------------------------------------------------------------------------
