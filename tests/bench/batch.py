@@ -4,7 +4,10 @@ The workers are scripted and instant: each writes one file by shell and reports.
 of a batch costs over the worker, in a later run: the whole run, from the call to its answer with everything
 captured, checked (`true`, in the sandbox), merged, verified together and applied, minus what the same N turns
 cost in one app-server at the same concurrency, started and ended in the same round, divided by N.
-`warm_ratio` sets that against one `git worktree add` of the same project, N of them in the same round.
+`warm_ratio` sets that against one `git worktree add` of the same project, N of them in the same round. Where
+it is measured matters: on ext4 without a journal the kernel makes files slowly where some were just removed,
+as they are here between rounds, and the ratio is flattered. `check_alone_ms_and_cpu_ms` is one `true` in
+Codex's sandbox by itself, started as a check starts it.
 Of processor time a run is charged with what is used from its call until all of it has ended, but not with
 what the spare runner used before: its start, and the look at worktrees ahead of need. That is told by itself
 (`cpu_ahead_ms`), and a run begins only when the spare is at rest.
@@ -172,7 +175,7 @@ async def turns(made: Bench, count: int) -> float:
     return time.perf_counter() - began
 
 
-async def checks(made: Bench, home: WorkerHome, count: int) -> float:
+async def checks(made: Bench, home: WorkerHome, count: int, *, direct: bool) -> float:
     """Seconds of so many checks in Codex's sandbox, without Baton."""
     folder = floor_worktree(made)
     binary, slots = find_codex(made.env), anyio.CapacityLimiter(min(CONCURRENCY, count))
@@ -182,7 +185,9 @@ async def checks(made: Bench, home: WorkerHome, count: int) -> float:
     true = shutil.which("true")
     assert true is not None
     variables = {"PATH": "/usr/bin:/bin", "HOME": str(fence.writable[1])}
-    fenced = sandboxed_argv(binary, home, [true], cwd=folder, env=variables, inside={}, fence=fence)
+    fenced = sandboxed_argv(
+        binary, home, [true], cwd=folder, env=variables, inside={}, fence=fence, direct=direct
+    )
     began = time.perf_counter()
 
     async def one() -> None:
@@ -253,7 +258,7 @@ async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, 
     with bench(files) as (made, model), House.open(made.env) as house:
         model.on(MARKER, worker, workers.report())
         service = Service(house, keeps_spare=True)
-        home = (await Machine.open(house, None)).home
+        machine = await Machine.open(house, None)
         processor = Processor()
         for count in batches:
             seen = []
@@ -265,7 +270,7 @@ async def measure(files: int, batches: Sequence[int], rounds: int) -> dict[int, 
                 floor = await turns(made, count)
                 cpu_floor = await processor.end()
                 processor.begin()
-                alone = await checks(made, home, count)
+                alone = await checks(made, machine.home, count, direct=machine.probe.direct)
                 cpu_alone = await processor.end()
                 added = worktrees(made, count)
                 seen.append(Round(whole, floor, added, alone, cpu_whole, cpu_floor, cpu_alone, cpu_ahead))
