@@ -61,17 +61,68 @@ def test_it_stays_whole_when_the_person_rewrites_history_and_collects(person, re
     assert hand.git("log", "--format=%s", "HEAD~1") == b"base"
 
 
-def test_there_is_none_for_a_plain_folder_or_an_unborn_head(tmp_path, open_repository):
+def test_there_is_none_for_a_plain_folder(tmp_path, open_repository):
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "a").write_text("a")
+    worktree, folder = given(open_repository(plain))
+    assert folder is None
+    done = subprocess.run(["git", "status"], cwd=worktree.root, capture_output=True, check=False)
+    assert done.returncode != 0
+
+
+def test_under_an_unborn_head_it_has_all_but_what_is_large(tmp_path, open_repository):
     unborn = Person.init(tmp_path / "unborn")
-    unborn.write("a", "a")
-    for number, root in enumerate((plain, unborn.root)):
-        worktree, folder = given(open_repository(root), f"n-{number}")
-        assert folder is None
-        done = subprocess.run(["git", "status"], cwd=worktree.root, capture_output=True, check=False)
-        assert done.returncode != 0
+    unborn.write("a", "1\n")
+    unborn.write("large", bytes(1024 * 1024))
+    worktree, _ = given(open_repository(unborn))
+    hand = Person(worktree.root)
+    assert hand.git("status", "--porcelain") == b""
+    assert hand.git("ls-files") == b"a\nlarge"
+    hand.write("a", "2\n")
+    assert b"+2" in hand.git("diff")
+    assert hand.git("cat-file", "-t", "HEAD:large", ok=False) == b""
+
+
+@pytest.mark.parametrize("how", [["--depth=1"], ["--filter=blob:none"], ["--filter=tree:0"]])
+def test_a_clone_that_lacks_history_has_one_as_well(person, tmp_path, open_repository, how):
+    person.write("src/a.py", "a = 2\n")
+    person.commit("second")
+    person.git("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "clone"
+    person.git("clone", "-q", *how, f"file://{person.root}", str(clone))
+    (clone / "src" / "a.py").write_text("a = 3\n")
+    worktree, _ = given(open_repository(clone))
+    hand = Person(worktree.root)
+    assert hand.git("status", "--porcelain") == b""
+    assert hand.git("show", "HEAD:src/a.py") == b"a = 3"
+
+
+@pytest.mark.parametrize("how", ["whole", "sparse", "shallow", "unborn"])
+def test_status_works_where_the_objects_of_the_person_cannot_be_read(person, tmp_path, open_repository, how):
+    # Of a link in a folder just written git reads the object, which is not there.
+    person.git("rm", "-q", "link")
+    person.write("other/o", "o\n")
+    person.commit("second")
+    root = person.root
+    if how == "sparse":
+        person.git("sparse-checkout", "set", "src")
+    elif how == "shallow":
+        root = tmp_path / "clone"
+        person.git("clone", "-q", "--depth=1", f"file://{person.root}", str(root))
+    elif how == "unborn":
+        person.git("checkout", "-q", "--orphan", "new")
+    repo = open_repository(root)
+    taken = repo.snapshot(BASE, "r1")
+    first = repo.add_worktree("r1-1", taken.commit)
+    (first.root / "src" / "a.py").write_text("a = 3\n")
+    made = repo.capture(first, taken.commit, "refs/runs/r1/tasks/t1/1", first.slot / "aside").commit
+    worktree = repo.add_worktree("r1-2", made)
+    give_git(repo, worktree, made, taken.head)
+    (root / ".git" / "objects").rename(tmp_path / "out of sight")
+    hand = Person(worktree.root)
+    assert hand.git("status", "--porcelain") == b""
+    assert b"src/a.py" in hand.git("ls-files").splitlines()
 
 
 def test_capture_does_not_look_at_it(person, repo):

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 from baton.workspace.beyond import beyond_parent
+from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.warm import index_at
 from baton.workspace.worktree import Worktree, remove_tree
@@ -28,7 +29,11 @@ MOST_REMEMBERED = 1024 * 1024
 
 MOST_PACKS = 8
 
-_PACKS: dict[tuple[Path, str, str], dict[str, bytes]] = {}
+LARGEST_UNBORN = "1m"
+"""Files from this size on are left out where nothing can be borrowed, lest every worktree be there twice.
+Only what compares their contents with the commit's misses them."""
+
+_PACKS: dict[tuple[Path, str, str | None], dict[str, bytes]] = {}
 """By repository, commit and the commit it is built on: the files of a pack."""
 
 _PACKING = threading.Lock()
@@ -57,13 +62,13 @@ def worktree_git(worktree: Worktree) -> Path:
 def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None) -> Path | None:
     """Make the directory anew for a worktree that holds `commit`; None when there is no git to be had.
 
-    `head` is the commit of the person's that `commit` is built on. Without one (a plain folder, an unborn
-    HEAD, a clone whose history is incomplete) nothing could be borrowed, so there is none.
+    `head` is the commit of the person's that `commit` is built on, None where their HEAD is unborn. A plain
+    folder has no git.
     """
     folder = worktree_git(worktree)
     remove_tree(folder)
     site = repo.site
-    if head is None or site.common_dir is None or site.shallow or site.partial:
+    if site.common_dir is None:
         return None
     for part in ("objects/info", "objects/pack", "refs"):
         (folder / part).mkdir(parents=True)
@@ -73,12 +78,18 @@ def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None
     (folder / "HEAD").write_text(f"{commit}\n")
     borrowed = os.fsencode(site.common_dir / "objects")
     (folder / "objects" / "info" / "alternates").write_bytes(_quoted(borrowed) + b"\n")
+    if site.shallow:
+        shutil.copyfile(repo.path / "shallow", folder / "shallow")
     _fill(repo, folder / "objects", commit, head)
     shutil.copyfile(index_at(worktree, commit), folder / "index")
+    if absent_paths(repo, commit):
+        # The marks of a sparse checkout take the known trees out of the index, and then git looks for them
+        # among the person's objects, which a check cannot read.
+        repo.run(["write-tree", "--missing-ok"], index=folder / "index")
     return folder
 
 
-def _fill(repo: PrivateGit, objects: Path, commit: str, head: str) -> None:
+def _fill(repo: PrivateGit, objects: Path, commit: str, head: str | None) -> None:
     """Put in what `commit` has beyond `head`.
 
     What a worker has just made lies singly in the store and is copied from there. What all workers of a run
@@ -99,13 +110,17 @@ def _fill(repo: PrivateGit, objects: Path, commit: str, head: str) -> None:
         _pack(repo, objects / "pack", commit, head)
 
 
-def _pack(repo: PrivateGit, folder: Path, commit: str, head: str) -> None:
+def _pack(repo: PrivateGit, folder: Path, commit: str, head: str | None) -> None:
     key = (repo.path, commit, head)
     with _PACKING:
         known = _PACKS.get(key)
         if known is None:
-            wanted = f"{commit}\n^{head}\n".encode()
-            options = ["-q", "--revs", "--no-reuse-delta", "--window=0"]
+            options = ["-q", "--no-reuse-delta", "--window=0"]
+            if head is None:
+                wanted = _without_large_files(repo, commit)
+            else:
+                wanted = f"{commit}\n^{head}\n".encode()
+                options.append("--revs")
             repo.run(["pack-objects", *options, str(folder / "pack")], input=wanted)
             made = list(folder.iterdir())
             if sum(file.stat().st_size for file in made) <= MOST_REMEMBERED:
@@ -115,6 +130,12 @@ def _pack(repo: PrivateGit, folder: Path, commit: str, head: str) -> None:
             return
     for name, content in known.items():
         (folder / name).write_bytes(content)
+
+
+def _without_large_files(repo: PrivateGit, commit: str) -> bytes:
+    """The objects of a commit's whole history, a line each."""
+    options = ["--objects", "--no-object-names", f"--filter=blob:limit={LARGEST_UNBORN}"]
+    return repo.run(["rev-list", *options, commit]).stdout
 
 
 def _quoted(path: bytes) -> bytes:
