@@ -29,7 +29,7 @@ LIST
     exit 1
 }
 for site in "$environment"/lib/python3.*/site-packages; do
-    echo "$PWD/server" >"$site/baton.pth"
+    "$python" -I -S server/baton/runtime/path_file.py "$PWD/server" >"$site/baton.pth"
 done
 codex=$("$python" -I -c 'import codex_cli_bin as c; print(c.bundled_codex_path())')
 [ -e "$environment/bin/codex" ] || ln -s "$codex" "$environment/bin/codex"

@@ -64,7 +64,7 @@ if [ ! -e "$environment/ready" ]; then
             fail "the packages could not be installed: $(tail -n 1 "$log") (log: $log)"
     fi
     for site in "$environment"/lib/python3.*/site-packages; do
-        echo "$checkout/server" >"$site/baton.pth"
+        "$python" -I -S "$checkout/server/baton/runtime/path_file.py" "$checkout/server" >"$site/baton.pth"
     done
     # The real Codex CLI comes as a package that puts no program on PATH.
     codex=$("$environment/bin/python" -I -c 'import codex_cli_bin as c; print(c.bundled_codex_path())' 2>/dev/null ||

@@ -55,6 +55,13 @@ def test_first_call_waits_for_the_build_and_is_answered_from_the_environment(stu
     assert stub.log() == before, "a ready environment was built again"
 
 
+def test_it_is_built_and_starts_in_a_folder_of_any_name_where_no_locale_is_set(stub: Stub) -> None:
+    state = stub.state.with_name("Zoë's state")
+    with stub.start(BATON_STATE=str(state), LC_ALL="POSIX") as client:
+        client.greet()
+        assert Path(_call(client, 1)["structuredContent"]["prefix"]).is_relative_to(state)
+
+
 def test_two_sessions_at_once_share_one_build(stub: Stub) -> None:
     with stub.start() as first, stub.start() as second:
         for client in (first, second):

@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 from baton.contract.errors import BatonError, StateUnavailable, Unsupported
 from baton.runtime.errors import RuntimeUnavailable
+from baton.runtime.path_file import path_file
 from baton.runtime.places import Environment, bundle_files, unwritable
 from baton.runtime.use import try_own
 
@@ -213,8 +214,8 @@ def _point_at_bundle(environment: Environment) -> None:
     """Make the copied package importable, and compile it once for all."""
     server = os.path.join(environment.bundle, "server")
     for site in glob.glob(os.path.join(environment.venv, "lib", "python*", "site-packages")):
-        with open(os.path.join(site, "baton.pth"), "w", encoding="utf-8") as file:
-            file.write(server + "\n")
+        with open(os.path.join(site, "baton.pth"), "w", encoding="ascii") as file:
+            file.write(path_file(server))
     _run([environment.python, "-I", "-m", "compileall", "-q", server])
 
 
@@ -222,7 +223,7 @@ def _write_launchers(environment: Environment) -> None:
     os.makedirs(environment.bin, mode=0o700, exist_ok=True)
     for name, module in PROGRAMS.items():
         path = os.path.join(environment.bin, name)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f'#!/bin/sh\nexec {_quoted(environment.python)} -I -m {module} "$@"\n')
         os.chmod(path, 0o700)
 
