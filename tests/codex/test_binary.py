@@ -46,6 +46,15 @@ def test_every_folder_of_path_counts_and_relative_ones_do_not(
     assert found.path == newer
 
 
+def test_what_cannot_be_looked_at_is_passed_over(tmp_path: Path) -> None:
+    too_long = "/" + "x" * 300  # an error for whoever asks what is there, as a folder of another user is
+    there = fake_codex(tmp_path / "a" / "codex", "0.165.0")
+    found = find_codex({"PATH": f"{too_long}:{tmp_path}/a", "HOME": too_long}, f"{too_long}/codex")
+    assert found.path == there
+    with pytest.raises(Unsupported, match="does not exist"):
+        find_codex({"BATON_CODEX_BIN": f"{too_long}/codex"})
+
+
 def test_launcher_of_the_session_wins_among_equals(tmp_path: Path) -> None:
     fake_codex(tmp_path / "a" / "codex", "0.165.0")
     launcher = fake_codex(tmp_path / "b" / "codex", "0.165.0")

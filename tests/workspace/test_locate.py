@@ -113,6 +113,28 @@ def test_old_git_is_one_line(tmp_path):
         Git.find({"PATH": str(tmp_path)})
 
 
+def test_what_keeps_git_from_telling_its_version_is_said_in_its_own_words(tmp_path, monkeypatch):
+    real = Git.find().binary
+    (tmp_path / ".gitconfig").write_text("[broken")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    (tmp_path / "git").symlink_to(real)  # nobody asked this one yet
+    with pytest.raises(Unsupported, match=r"version: fatal: bad config line \d in file .*\.gitconfig"):
+        Git.find({"PATH": str(tmp_path)})
+
+
+def test_git_is_never_one_that_lies_where_one_happens_to_be(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    for folder in (tmp_path, tmp_path / "bin"):
+        (folder / "git").write_text("#!/bin/sh\necho git version 9.9.9\n")
+        (folder / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    real = Git.find().binary
+    assert Git.find({"PATH": f":.:bin:{real.parent}"}).binary == real
+    with pytest.raises(Unsupported, match="not found on PATH"):
+        Git.find({"PATH": ".:bin:"})
+
+
 def test_a_git_that_does_not_run_is_one_line(tmp_path):
     fake = tmp_path / "git"
     fake.write_text("#!/nonexistent/interpreter\n")

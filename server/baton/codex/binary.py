@@ -13,6 +13,7 @@ from pathlib import Path
 from baton.codex.ask import ask
 from baton.codex.version_cache import VersionCache
 from baton.contract.errors import Unsupported
+from baton.process.there import is_folder, is_there
 
 MINIMUM = (0, 163, 0)
 """The oldest Codex whose permission profiles and app-server behave as this package needs."""
@@ -97,7 +98,7 @@ def find_codex(
         if real in seen:
             continue
         seen.add(real)
-        if not os.access(path, os.X_OK) or path.is_dir():
+        if not os.access(path, os.X_OK) or is_folder(path):
             looked_at.append(f"{path} (not there)")
             continue
         version = _version(path, env, versions)
@@ -127,9 +128,9 @@ def codex_remedy(env: Mapping[str, str]) -> str:
 def _named(variable: str, path: Path, env: Mapping[str, str], versions: VersionCache) -> CodexBinary:
     if not path.is_absolute():
         raise Unsupported(f"{variable} must be an absolute path, not {str(path)!r}")
-    if not path.exists():
+    if not is_there(path):
         raise Unsupported(f"{variable} names {path}, which does not exist")
-    if path.is_dir() or not os.access(path, os.X_OK):
+    if is_folder(path) or not os.access(path, os.X_OK):
         raise Unsupported(f"{variable} names {path}, which cannot be executed")
     version = _version(path, env, versions)
     if version is None:
@@ -144,7 +145,7 @@ def _candidates(env: Mapping[str, str], launcher: str | None) -> Iterator[tuple[
         yield "this session", Path(launcher)
     for folder in env.get("PATH", "").split(os.pathsep):
         # A relative entry would let the folder one happens to be in decide which program runs.
-        if Path(folder).is_absolute() and Path(folder, "codex").exists():
+        if Path(folder).is_absolute() and is_there(Path(folder, "codex")):
             yield "PATH", Path(folder, "codex")
     home = env.get("HOME")
     if home:

@@ -19,6 +19,7 @@ from baton.contract.errors import StateUnavailable
 from baton.contract.evidence import TurnFailure
 from baton.contract.states import FailureClass
 from baton.ledger.locks import FileLock
+from baton.process.there import is_there
 
 LOCK_SECONDS = 10.0
 """How long to wait for another process that is writing the same home."""
@@ -137,7 +138,7 @@ def _login(config: PersonConfig, person_home: Path, env: Mapping[str, str]) -> L
     if any(env.get(name) for name in OPENAI_VARIABLES[:2]):
         return Login.ENVIRONMENT
     store = config.top.get("cli_auth_credentials_store", "file")
-    if store in ("file", "auto") and (person_home / "auth.json").exists():
+    if store in ("file", "auto") and is_there(person_home / "auth.json"):
         return Login.FILE
     return Login.KEYRING if store in ("keyring", "auto") else Login.NONE
 
@@ -164,7 +165,7 @@ def _secrets(person_home: Path, *others: Path) -> tuple[Path, ...]:
     real = [Path(os.path.realpath(path)) for path in (person_home, *others, *files)]
     homes = real[: 1 + len(others)]
     linked = [
-        path for path in real[len(homes) :] if not any(map(path.is_relative_to, homes)) and path.exists()
+        path for path in real[len(homes) :] if not any(map(path.is_relative_to, homes)) and is_there(path)
     ]
     return tuple(dict.fromkeys((*homes, *linked)))
 
@@ -218,7 +219,7 @@ def _write(path: Path, text: str) -> None:
 
 def _link(path: Path, target: Path) -> None:
     """Make `path` a link to `target`, or remove it when there is no such file."""
-    if not target.exists():
+    if not is_there(target):
         path.unlink(missing_ok=True)
         return
     if path.is_symlink() and path.readlink() == target:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from baton.contract.consult import Material
 from baton.contract.errors import InvalidInput, NotAllowed
+from baton.process.there import is_folder
 from baton.workspace.pathwalk import Tree
 
 CONTEXT = "context"
@@ -77,7 +78,7 @@ def allowed_roots(roots: Sequence[str], workspace: Path | None, key: str) -> lis
             continue
         if not path.is_absolute():
             raise InvalidInput(f"{key}: {root!r} is neither absolute nor '.'")
-        if path.is_dir():
+        if is_folder(path):
             found.append(Path(os.path.realpath(path)))
     return found
 

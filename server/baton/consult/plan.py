@@ -31,6 +31,7 @@ from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.ids import new_consultation_id
 from baton.policy.consult_rules import ConsultRules
 from baton.policy.load import load_policy
+from baton.process.there import is_folder
 
 MAX_SCHEMA = 90_000
 """Bytes of a caller's schema. With the envelope it is one argument of a program, which systems bound."""
@@ -82,7 +83,7 @@ def workspace_of(call_workspace: str | None, session: Session) -> Path | None:
     if named is None:
         return None
     path = Path(named)
-    if not path.is_absolute() or not path.is_dir():
+    if not path.is_absolute() or not is_folder(path):
         raise InvalidInput(f"workspace: {named!r} is not the absolute path of a folder")
     return path.resolve()
 

@@ -43,7 +43,7 @@ def check_git(env: Mapping[str, str]) -> Finding:
     try:
         git = Git.find(env)
     except BatonError as error:
-        return failure("git", error.message, "install git 2.38 or newer")
+        return failure("git", error.message, "have `git version` say 2.38 or newer")
     return ok("git", f"{'.'.join(map(str, git.version))} at {git.binary}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from baton.policy.layer import PROJECT_FILE
+from baton.process.there import is_file, is_there
 
 EARLIER_FILE = Path("orchestration.toml")
 """Below a Codex home, and below a project's `.codex`."""
@@ -24,6 +25,6 @@ def find_project(folder: Path, home: Path) -> Path:
     for candidate in (start, *start.parents):
         if candidate == end or candidate in end.parents:
             break
-        if any((candidate / name).is_file() for name in _CONFIGURED) or (candidate / ".git").exists():
+        if any(is_file(candidate / name) for name in _CONFIGURED) or is_there(candidate / ".git"):
             return candidate
     return start

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.verify.there import is_folder, is_there
+from baton.process.there import is_folder, is_there
 
 
 @dataclass(frozen=True)

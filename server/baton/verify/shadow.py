@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from baton.verify.there import is_file, is_folder, is_there
+from baton.process.there import is_file, is_folder, is_there
 
 GRADLE_OFFLINE = "gradle.startParameter.offline = true\n"
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from baton.process.there import is_file, is_folder
 from baton.verify.shadow import shadow_cargo, shadow_gradle, shadow_npm
-from baton.verify.there import is_file, is_folder
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from baton.ledger.ids import new_workflow_id
 from baton.ledger.workflow_records import WorkflowRecord
 from baton.policy.load import load_policy
 from baton.policy.model import Policy
+from baton.process.there import is_folder
 from baton.verify.command import read_command
 from baton.workflow.doors import Doors
 from baton.workflow.ground import SHOWN, Ground, out_of_scope
@@ -74,7 +75,7 @@ def _check_place(doors: Doors, policy: Policy, folder: Path) -> None:
         if named is None:
             continue
         path = Path(named)
-        if not path.is_absolute() or not path.is_dir():
+        if not path.is_absolute() or not is_folder(path):
             raise InvalidInput(
                 f"workflow.roots: {root!r} is not the absolute path of a folder; mend it in the policy"
             )

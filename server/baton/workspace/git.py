@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from baton.contract.errors import BatonError, StateUnavailable, Unsupported
+from baton.process.there import program_on_path
 
 MINIMUM = (2, 38)
 """The first git whose merge-tree writes trees."""
@@ -78,14 +78,14 @@ class Git:
         Raises `Unsupported` when there is none or it is older than 2.38.
         """
         base = os.environ if environment is None else environment
-        found = shutil.which("git", path=base.get("PATH", os.defpath))
+        found = program_on_path("git", base)
         if found is None:
             raise Unsupported("git was not found on PATH; install git 2.38 or newer")
         version = _version(found)
         if version[:2] < MINIMUM:
             shown = ".".join(map(str, version))
             raise Unsupported(f"git {shown} at {found} is too old; install git 2.38 or newer")
-        return cls(Path(found), version, _scrubbed(base))
+        return cls(found, version, _scrubbed(base))
 
     def own(
         self,
@@ -243,7 +243,7 @@ def _failure(args: Sequence[str | bytes], cwd: Path, output: Output) -> BatonErr
 
 
 @lru_cache(maxsize=8)
-def _version(binary: str) -> tuple[int, int, int]:
+def _version(binary: Path) -> tuple[int, int, int]:
     try:
         done = subprocess.run(
             [binary, "version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False
@@ -252,5 +252,7 @@ def _version(binary: str) -> tuple[int, int, int]:
         raise Unsupported(f"git at {binary} cannot be run: {error}") from None
     match = re.search(rb"git version (\d+)\.(\d+)(?:\.(\d+))?", done.stdout)
     if match is None:
-        raise Unsupported(f"git at {binary} does not say its version")
+        said = done.stderr.decode("utf-8", "replace").strip()
+        why = f": {said.splitlines()[0][:300]}" if said else ""
+        raise Unsupported(f"git at {binary} does not say its version{why}")
     return int(match[1]), int(match[2]), int(match[3] or 0)

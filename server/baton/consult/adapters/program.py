@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from baton.contract.nearest import did_you_mean
 from baton.contract.reply import ReplyFailure
 from baton.engine.house import House
 from baton.process.environment import tool_environment
+from baton.process.there import is_file, program_on_path
 
 ANSWER_SECONDS = 20.0
 """How long a program may take to tell its version; the slowest needs one second on an idle machine."""
@@ -30,17 +30,15 @@ def find_program(command: str, env: Mapping[str, str]) -> Path:
     """The program, by its absolute path or its name on PATH. Raises `CannotAsk` when it is not there."""
     path = Path(os.path.expanduser(command))  # noqa: PTH111
     if path.is_absolute():
-        if path.is_file() and os.access(path, os.X_OK):
+        if is_file(path) and os.access(path, os.X_OK):
             return path
         raise CannotAsk(ReplyFailure.NOT_INSTALLED, f"{path} is not there or cannot be executed")
     if len(path.parts) != 1:
         raise InvalidInput(f"command must be a name on PATH or an absolute path, not {command!r}")
-    # A relative entry would let the folder one happens to be in decide which program runs.
-    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
-    found = shutil.which(command, path=os.pathsep.join(folders))
+    found = program_on_path(command, env)
     if found is None:
         raise CannotAsk(ReplyFailure.NOT_INSTALLED, f"{command} is not on PATH")
-    return Path(found)
+    return found
 
 
 def environment(house: House, names: Iterable[str] = (), **values: str) -> dict[str, str]:

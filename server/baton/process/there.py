@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,3 +28,15 @@ def is_file(path: Path) -> bool:
     with suppress(OSError):
         return path.is_file()
     return False
+
+
+def program_on_path(name: str, env: Mapping[str, str]) -> Path | None:
+    """The program of that name on PATH, None when there is none.
+
+    A relative entry of PATH, an empty one too, would let the folder one happens to be in decide which program
+    runs: it is passed over.
+    """
+    listed = env.get("PATH", os.defpath).split(os.pathsep)
+    folders = [folder for folder in listed if Path(folder).is_absolute()]
+    found = shutil.which(name, path=os.pathsep.join(folders))
+    return None if found is None else Path(found)
