@@ -25,6 +25,20 @@ def test_an_object_has_the_name_and_content_that_git_gives_it(
     assert write_object(repo.store, "blob", content, repo.site.object_format) == oid
 
 
+@pytest.mark.parametrize("left", [0, 5])
+def test_an_object_of_which_a_loss_of_power_left_a_part_is_written_again(
+    person: Person, open_repository: OpenRepository, left: int
+) -> None:
+    repo = open_repository(person)
+    oid = write_object(repo.store, "blob", b"content", repo.site.object_format)
+    path = repo.store / oid[:2] / oid[2:]
+    whole = path.read_bytes()
+    path.unlink()
+    path.write_bytes(whole[:left])
+    assert write_object(repo.store, "blob", b"content", repo.site.object_format) == oid
+    assert repo.run(["cat-file", "blob", oid]).stdout == b"content"
+
+
 def test_a_commit_is_sound_and_has_its_parents(person: Person, open_repository: OpenRepository) -> None:
     repo = open_repository(person)
     base = repo.snapshot(REF)

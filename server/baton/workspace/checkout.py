@@ -20,6 +20,9 @@ from baton.workspace.worktree import Worktree
 MOST_BYTES = 1 << 20
 """Of all contents that are not in files of their own, and of each that is; with more it is left to git."""
 
+MOST_TOGETHER = 1 << 25
+"""Bytes of all contents."""
+
 MOST_FILES = 200
 """That are brought from one commit to another singly."""
 
@@ -75,14 +78,19 @@ def advance(repo: PrivateGit, worktree: Worktree, old: str, new: str) -> bool:
 
 
 def _contents(repo: PrivateGit, oids: Sequence[str]) -> dict[str, bytes] | None:
-    found = {}
-    for oid in oids:
+    found: dict[str, bytes] = {}
+    total = 0
+    for oid in dict.fromkeys(oids):
         file = repo.loose(oid)
-        if file is not None:
-            if file.stat().st_size > MOST_BYTES:
+        if file is None:
+            continue
+        if file.stat().st_size > MOST_BYTES:
+            return None
+        with contextlib.suppress(zlib.error):
+            content = read_loose(file, MOST_BYTES)
+            if content is None or total + len(content) > MOST_TOGETHER:
                 return None
-            with contextlib.suppress(zlib.error):
-                found[oid] = read_loose(file)
+            found[oid], total = content, total + len(content)
     wanted = [oid for oid in dict.fromkeys(oids) if oid not in found]
     if wanted:
         given = "".join(f"{oid}\n" for oid in wanted).encode()

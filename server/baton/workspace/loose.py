@@ -13,6 +13,9 @@ import tempfile
 import zlib
 from pathlib import Path
 
+_LONGEST_HEAD = 32
+"""Bytes before an object's content: its kind, its size and a zero."""
+
 
 def is_oid(name: str) -> bool:
     """Whether a name is a whole object id, which always names the same."""
@@ -27,9 +30,10 @@ def write_object(store: Path, kind: str, content: bytes, object_format: str) -> 
     ).hexdigest()
     folder = store / oid[:2]
     path = folder / oid[2:]
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, zlib.error):
         os.utime(path)  # as git does, so that an object about to be used is not collected
-        return oid
+        if zlib.decompress(path.read_bytes()) == data:  # and not what a loss of power left of it
+            return oid
     if not folder.is_dir():
         folder.mkdir(exist_ok=True)
         sync_folder(store)
@@ -61,9 +65,19 @@ def blob_id(path: bytes, object_format: str) -> str:
     return digest.hexdigest()
 
 
-def read_loose(file: Path) -> bytes:
-    """The content of an object's own file. Raises `OSError` or `zlib.error` for one that is damaged."""
-    return zlib.decompress(file.read_bytes()).partition(b"\0")[2]
+def read_loose(file: Path, most: int) -> bytes | None:
+    """The content of an object's own file, None for one of more than `most` bytes.
+
+    Raises `OSError` or `zlib.error` for one that is damaged.
+    """
+    stream = zlib.decompressobj()
+    head, _, content = stream.decompress(file.read_bytes(), most + _LONGEST_HEAD).partition(b"\0")
+    size = int(head.rpartition(b" ")[2] or b"0")
+    if size > most:
+        return None
+    if not stream.eof or len(content) != size:
+        raise zlib.error("the object is cut short")
+    return content
 
 
 def write_ref(git_dir: Path, ref: str, oid: str) -> bool:

@@ -122,8 +122,7 @@ class PrivateGit:
         who = f"Baton <baton@localhost> {int(time.time())} +0000"
         lines = [f"tree {tree}", *(f"parent {self._commit_named(parent)}" for parent in parents)]
         lines += [f"author {who}", f"committer {who}", "", message]
-        with _writing(self.path):
-            commit = write_object(self.store, "commit", "\n".join(lines).encode(), self.site.object_format)
+        commit = self.write("commit", "\n".join(lines).encode())
         _remember(self.path, commit, tree)
         return commit
 
@@ -141,6 +140,11 @@ class PrivateGit:
         return f"git --git-dir={shlex.quote(str(self.path))} show {shlex.quote(ref)}"
 
     # -- objects ----------------------------------------------------------------------------------
+
+    def write(self, kind: str, content: bytes) -> str:
+        """Write an object into the store, durably; its id. Raises `StateUnavailable`."""
+        with _writing(self.path):
+            return write_object(self.store, kind, content, self.site.object_format)
 
     def read_blobs(self, oids: Sequence[bytes | str]) -> list[bytes | None]:
         """Contents of objects in the order given, None for one that is missing. For small ones."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from baton.workspace.listing import GITLINK
-from baton.workspace.loose import write_object
 from baton.workspace.store import PrivateGit
 from baton.workspace.tree_objects import (
     FOLDER,
@@ -36,8 +35,8 @@ def edit_tree(repo: PrivateGit, tree: str, entries: Mapping[bytes, TreeEntry | N
     """Write the tree that `tree`, given by its id, becomes with these entries by path; None takes a path out.
 
     A folder comes with its first entry and goes with its last. None for what is left to git: an entry in the
-    place of a folder or a submodule, a folder in the place of an entry, a path with a line break. What the
-    entries name must be in the store already.
+    place of a folder or a submodule, a folder in the place of an entry, one that cannot be read, a path with
+    a line break. What the entries name must be in the store already.
     """
     if any(b"\n" in path for path in entries):
         return None
@@ -52,7 +51,7 @@ def edit_tree(repo: PrivateGit, tree: str, entries: Mapping[bytes, TreeEntry | N
 
 
 class _InTheWay(Exception):
-    """A path is of another kind than the entry that is to go there or below it."""
+    """A path is of another kind than the entry that is to go there or below it, or nobody knows what is."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class _Edit:
             if len(group) > 1 or (before is not None and before.mode in (FOLDER, GITLINK)):
                 raise _InTheWay
             return group[b""], []
-        if before is not None and before.mode != FOLDER:
+        if before is not None and (before.mode != FOLDER or path not in self.old):
             raise _InTheWay
         inner = self.folder(path + b"/", group)
         if not inner.told:
@@ -104,7 +103,7 @@ class _Edit:
 
     def write(self, path: bytes, entries: Entries) -> str:
         self.written[path] = entries
-        return write_object(self.repo.store, "tree", tree_content(entries), self.repo.site.object_format)
+        return self.repo.write("tree", tree_content(entries))
 
     def _line(self, path: bytes, before: TreeEntry | None, after: TreeEntry | None) -> bytes:
         old, new = before or TreeEntry(0, self.repo.zero), after or TreeEntry(0, self.repo.zero)

@@ -34,7 +34,8 @@ _LOCK = threading.Lock()
 def read_folders(repo: PrivateGit, tree: str, folders: Collection[bytes]) -> dict[bytes, Entries]:
     """The entries of these folders of a tree, which is given by its id; the top is the empty path.
 
-    One that is no folder there is left out. No path may hold a line break: git is asked line by line.
+    One that is no folder there is left out, as is one that cannot be read. No path may hold a line break: git
+    answers line by line.
     Raises `StateUnavailable` when the tree itself is not there.
     """
     found: dict[bytes, Entries] = {}
@@ -84,8 +85,9 @@ def sort_key(name: bytes, entry: TreeEntry) -> bytes:
 
 def _asked(repo: PrivateGit, tree: str, folders: Collection[bytes]) -> dict[bytes, Entries]:
     id_bytes = len(tree) // 2
-    lines = b"".join(b"%s:%s\n" % (tree.encode(), folder) for folder in folders)
-    raw = repo.run(["cat-file", "--batch"], input=lines).stdout
+    # Not line by line: of a line git takes a carriage return at its end for a part of the line break.
+    names = b"".join(b"%s:%s\0" % (tree.encode(), folder) for folder in folders)
+    raw = repo.run(["cat-file", "--batch", "-z"], input=names).stdout
     found: dict[bytes, Entries] = {}
     at = 0
     for folder in folders:
