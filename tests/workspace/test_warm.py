@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import pytest
@@ -175,6 +176,42 @@ def test_links_to_dependencies_are_no_part_of_a_result_and_are_made_anew(shop):
     checked = pool.lease(captured.commit)
     clean_at(repo, checked.worktree, captured.commit)
     assert (person.root / "sub/out/dep.js").read_bytes() == b"dep"
+
+
+def test_a_file_whose_path_is_too_long_to_be_looked_at_is_told(tmp_path, state, open_repository):
+    person = Person.init(tmp_path / "project")
+    person.write("a", b"1\n")
+    root = len(os.fsencode(state.worktrees)) + 2 * len("/0123456789ab-1")
+    # A folder that can be looked at, and in it a file that cannot, but by who stands at the root, as git.
+    length = 4096 - 253 - root // 2
+    deep = [b"d" * 249] * (length // 250) + [b"e"] * (length % 250 // 2)
+    _write_deep(os.fsencode(person.root), deep, b"1\n")
+    person.commit()
+    repo = open_repository(person)
+    pool = WorktreePool(repo, state)
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    root = lease.worktree.root
+    with pytest.raises(OSError, match="too long"):
+        os.lstat(os.path.join(os.fsencode(root), *deep, b"f" * 252))
+    lease.prepared()
+    _write_deep(os.fsencode(root), deep, b"2\n")
+    captured = repo.capture(lease.worktree, base, TASK, tmp_path / "aside", (root,))
+    assert captured.unsupported == (b"/".join([*deep, b"f" * 252]),)
+    lease.give_back()
+    warm.forget(lease.worktree)
+
+
+def _write_deep(top: bytes, folders: list[bytes], content: bytes) -> None:
+    at = os.open(top, os.O_RDONLY)
+    for name in folders:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=at)
+        above, at = at, os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(above)
+    with open(os.open(b"f" * 252, os.O_CREAT | os.O_WRONLY, dir_fd=at), "wb") as file:
+        file.write(content)
+    os.close(at)
 
 
 def test_work_in_a_workspace_without_a_tracked_file_is_seen(tmp_path, state, open_repository):

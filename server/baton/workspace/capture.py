@@ -280,9 +280,11 @@ class _Capturing:
             mode = _mode(self.top + path)
             if mode is None:
                 return None
-            entries[path] = (
-                TreeEntry(mode, blob_id(self.top + path, repo.site.object_format)) if mode else None
-            )
+            try:
+                oid = blob_id(self.top + path, repo.site.object_format) if mode else None
+            except OSError:
+                return None
+            entries[path] = None if oid is None else TreeEntry(mode, oid)
         if any(entry is not None and repo.loose(entry.oid) is None for entry in entries.values()):
             return None
         return edit_tree(repo, repo.tree_of(self.base), entries)
@@ -296,11 +298,16 @@ class _Capturing:
 
 
 def _mode(path: bytes) -> int | None:
-    """What git's mode for a path on disk is, 0 when there is none; None for what is neither file nor link."""
+    """What git's mode for a path on disk is, 0 when there is none.
+
+    None for what is neither file nor link, or cannot be looked at by its path, which is too long for one.
+    """
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
+    except OSError:
+        return None
     if stat.S_ISLNK(mode):
         return LINK
     if not stat.S_ISREG(mode):
