@@ -95,6 +95,21 @@ def test_what_was_put_into_a_mount_point_and_never_captured_goes_with_it(shop):
     again.give_back()
 
 
+def test_where_mount_points_cannot_be_made_everything_is_looked_at(shop):
+    repo, pool, _, aside = shop
+    base = repo.snapshot("refs/runs/r1/base").commit
+    lease = pool.lease(base)
+    lease.prepared(sandboxed=(lease.worktree.root / "sub", lease.worktree.root / "a"))  # which is a file
+    assert lease.worktree.admin not in warm._WARM
+    (lease.worktree.root / "a").write_text("2\n")
+    captured = repo.capture(lease.worktree, base, TASK, aside, (lease.worktree.root / "sub",))
+    assert [change.path for change in captured.changes] == [b"a"] and not captured.nested
+    lease.give_back()
+    again = pool.lease(base)
+    clean_at(repo, again.worktree, base)
+    again.give_back()
+
+
 @pytest.mark.parametrize("captured", [True, False])
 def test_mount_points_that_a_dead_process_left_are_no_part_of_what_was_done(shop, captured):
     repo, pool, _, aside = shop

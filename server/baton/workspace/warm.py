@@ -116,7 +116,9 @@ def resume(repo: PrivateGit, worktree: Worktree, commit: str) -> bool:
             return True
     except (GitFailed, OSError):  # what is there is not what was known of it
         pass
-    warm.watcher.close()
+    finally:
+        if _WARM.get(worktree.admin) is not warm:
+            warm.watcher.close()
     return False
 
 
@@ -129,7 +131,11 @@ def settle(worktree: Worktree, *, one_at_a_time: bool = False, sandboxed: Collec
     warm = _WARM.get(worktree.admin)
     if warm is not None:
         warm.one_at_a_time = one_at_a_time
-        made = _make_mount_points(worktree, sandboxed) if sandboxed else frozenset()
+        try:
+            made = _make_mount_points(worktree, sandboxed) if sandboxed else frozenset()
+        except OSError:  # a folder is not what it was taken for; what was made is on record
+            forget(worktree)
+            return
         _settle(worktree, warm, made)
 
 
