@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from baton.workspace.beyond import beyond_parent
+from baton.workspace.git import GitFailed
+from baton.workspace.loose import write_object
 from baton.workspace.sparse import absent_paths
 from baton.workspace.store import PrivateGit
 from baton.workspace.warm import index_at
@@ -81,6 +84,7 @@ def give_git(repo: PrivateGit, worktree: Worktree, commit: str, head: str | None
     if site.shallow:
         shutil.copyfile(repo.path / "shallow", folder / "shallow")
     _fill(repo, folder / "objects", commit, head)
+    _put_top(repo, folder / "objects", commit, head)
     shutil.copyfile(index_at(worktree, commit), folder / "index")
     if absent_paths(repo, commit):
         # The marks of a sparse checkout take the known trees out of the index, and then git looks for them
@@ -108,6 +112,21 @@ def _fill(repo: PrivateGit, objects: Path, commit: str, head: str | None) -> Non
         shutil.copyfile(file, objects / file.parent.name / file.name)
     if commit != head:
         _pack(repo, objects / "pack", commit, head)
+
+
+def _put_top(repo: PrivateGit, objects: Path, commit: str, head: str | None) -> None:
+    """Put in the top folder where it is that of `head`, and so not beyond it.
+
+    A check cannot read the person's objects. The folders below it has from the index, this one it has not.
+    """
+    if head is None:
+        return
+    tree = repo.tree_of(commit)
+    with suppress(GitFailed):  # of a clone that lacks even these folders of `head` nothing was left out
+        if tree == repo.tree_of(head):
+            write_object(
+                objects, "tree", repo.run(["cat-file", "tree", tree]).stdout, repo.site.object_format
+            )
 
 
 def _pack(repo: PrivateGit, folder: Path, commit: str, head: str | None) -> None:
