@@ -39,7 +39,14 @@ def with_result(house: House, workspace: Path, work: Callable[[Path], object]) -
     git = Git.find(house.env)
     site = locate(workspace, git)
     repo = PrivateRepository.open(house.state, site, Limits(), git)
-    run = RunRecord(run_id=new_run_id(), workspace=str(workspace), repo_key=site.key, state=RunState.RUNNING)
+    plan = RunPlan(routes={})
+    run = RunRecord(
+        run_id=new_run_id(),
+        workspace=str(workspace),
+        repo_key=site.key,
+        state=RunState.RUNNING,
+        options=plan.wire(),
+    )
     ref = f"refs/runs/{run.run_id}"
     base = repo.snapshot(f"{ref}/base", run.run_id)
     run = run.model_copy(update={"base_commit": base.commit, "head_commit": base.head})
@@ -75,7 +82,7 @@ def with_result(house: House, workspace: Path, work: Callable[[Path], object]) -
     return RunContext(
         house=house,
         run=run,
-        plan=RunPlan(routes={}),
+        plan=plan,
         policy=load_policy(house.codex_home, None),
         site=site,
         repo=repo,

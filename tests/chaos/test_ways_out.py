@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from baton.contract.calls import ControlAction, ControlCall
-from baton.contract.errors import BatonError
+from baton.contract.errors import BatonError, StateUnavailable
 from baton.contract.session import Session
 from baton.contract.states import Integration, RunState, TaskState, Verdict
 from baton.engine.house import House
@@ -19,7 +19,7 @@ from baton.ledger.records import AttemptRecord
 from baton.workspace.apply import apply
 from baton.workspace.journal_place import new_journal
 from baton.workspace.pool import WorktreePool, reserved_by
-from chaos._machine import Machine, one_machine
+from chaos._machine import Machine, one_machine, wait_run
 from chaos._scripted import TASK, with_result
 
 FILES = {"a.txt": "old\n"}
@@ -71,6 +71,26 @@ def test_a_run_whose_workspace_is_gone_waits_for_it_and_can_be_given_up(
     assert recover_all(house) == [ctx.run_id]
     assert house.ledger.run(ctx.run_id).state is RunState.INTERRUPTED
     assert house.ledger.attempt(ctx.run_id, TASK, 2).commit is not None
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("noted", [True, False])
+def test_whoever_waits_for_a_run_that_cannot_be_recovered_is_told_why_at_once(
+    machine: Machine, house: House, workspace: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
+) -> None:
+    ctx = with_result(house, workspace, lambda root: (root / "a.txt").write_text("new\n"))
+    house.ledger.update_task(ctx.run_id, TASK, state=TaskState.WORKING)
+    shutil.rmtree(workspace)
+    with machine.service() as service:
+        if not noted:
+
+            def full(*_: object, **__: object) -> None:
+                raise StateUnavailable("the disk is full")
+
+            monkeypatch.setattr(service.house.ledger, "update_run", full)
+        answer = wait_run(service, ctx.run_id, seconds=280)
+    assert answer["state"] == "running" and answer["next"].startswith("have what the note says mended")
+    assert answer["note"] == f"not recovered yet: workspace {workspace} does not exist"
 
 
 def test_giving_up_leaves_uncaptured_work_where_it_is(house: House, workspace: Path) -> None:

@@ -21,6 +21,9 @@ from baton.ledger.records import RunRecord, TaskRecord
 OWNER_INTERVAL = 0.1
 """Seconds between two looks whether anybody has come to take a finished run."""
 
+NOT_RECOVERED = "not recovered yet: "
+"""How the note begins of a run whose runner died and that cannot be recovered now."""
+
 
 async def live(ctx: RunContext) -> RunRecord:
     """Carry a queued run to rest; what is done already is not done again."""

@@ -12,7 +12,7 @@ from baton.contract.task import ResultDetail
 from baton.engine.life import is_kept_back
 from baton.engine.plan import RunPlan
 from baton.engine.shorten import fit
-from baton.engine.summary import or_yourself, present_batch
+from baton.engine.summary import mended_first, or_yourself, present_batch
 from baton.ledger.records import RunRecord, TaskRecord
 
 MAX_SUMMARY = 200
@@ -184,7 +184,7 @@ def next_step(run: RunRecord, tasks: list[TaskRecord]) -> str:
     """What the supervisor can do now with a run of one task."""
     match run.state:
         case RunState.QUEUED | RunState.RUNNING | RunState.INTEGRATING:
-            return "wait_run"
+            return mended_first(run) or "wait_run"
         case RunState.INTERRUPTED:
             return "control_run resume goes on where it stopped; control_run discard gives it up"
         case RunState.FAILED:

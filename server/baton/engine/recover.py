@@ -13,7 +13,7 @@ from baton.contract.evidence import AttemptResult, Evidence, ScopeEvidence, Task
 from baton.contract.states import Enforcement, Integration, RunState, TaskState, Verdict
 from baton.engine.evidence import shown, shown_changes, violations_of
 from baton.engine.house import House
-from baton.engine.life import resting_state
+from baton.engine.life import NOT_RECOVERED, resting_state
 from baton.ledger.locks import FileLock
 from baton.ledger.records import AttemptRecord, IntegrationRecord, JsonObject, NewEvent, RunRecord
 from baton.policy.load import recorded_policy
@@ -36,11 +36,12 @@ ROUNDS = 20
 """How often a run's processes are looked for: one may start another while it is ended."""
 
 
-def recover_all(house: House) -> list[str]:
+def recover_all(house: House, failed: dict[str, str] | None = None) -> list[str]:
     """Recover every run that no living runner has; their ids. Cheap when there is none.
 
     A run that cannot be recovered now (its workspace is gone, say) stays as it is and is tried again by the
-    next start; everything it left is still where it was.
+    next start; everything it left is still where it was. `failed` is given its note, which says why: the
+    ledger cannot take one on a full disk.
     """
     done = []
     for run_id in _left_by_runners(house):
@@ -52,8 +53,11 @@ def recover_all(house: House) -> list[str]:
             done.append(run_id)
         except BatonError as error:
             log.warning("run %s cannot be recovered now: %s", run_id, error.message)
+            note = NOT_RECOVERED + error.message
+            if failed is not None:
+                failed[run_id] = note
             with contextlib.suppress(BatonError):
-                house.ledger.update_run(run_id, note=f"not recovered yet: {error.message}")
+                house.ledger.update_run(run_id, note=note)
         finally:
             lock.release()
     return done

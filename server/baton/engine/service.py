@@ -44,6 +44,8 @@ class Service:
         self.spare = SpareRunner(self.house) if keeps_spare else None
         self.ownership = Ownership(self.house.state)
         self._recovered_at: float | None = None
+        self._not_recovered: dict[str, str] = {}
+        """Runs that nobody works on and that could not be recovered when it was last tried, with the note."""
 
     def close(self) -> None:
         """Give up what this session owns; runs that nobody else owns stop and are kept."""
@@ -149,6 +151,8 @@ class Service:
             version = await ledger.changed(version, min(left, 2.0))
             # A runner that was killed changes nothing in the ledger; its lock is free.
             await self._recover(every=2.0)
+            if run_id in self._not_recovered:
+                break  # there is nothing to wait for until a person has mended what the note says
         if ledger.run(run_id).state.at_rest:
             self.ownership.drop(run_id)
             if self.spare is not None:
@@ -157,10 +161,15 @@ class Service:
 
     def _shown(self, run_id: str) -> dict[str, Any]:
         ledger = self.house.ledger
-        return present_run(ledger.run(run_id), ledger.tasks(run_id), attempt_counts(self.house, run_id))
+        run = ledger.run(run_id)
+        if run_id in self._not_recovered and not run.state.at_rest:
+            run = run.model_copy(update={"note": self._not_recovered[run_id]})
+        return present_run(run, ledger.tasks(run_id), attempt_counts(self.house, run_id))
 
     async def _recover(self, every: float = RECOVERY_INTERVAL) -> None:
         now = time.monotonic()
         if self._recovered_at is None or now - self._recovered_at >= every:
             self._recovered_at = now
-            await blocking(recover_all, self.house)
+            failed: dict[str, str] = {}
+            await blocking(recover_all, self.house, failed)
+            self._not_recovered = failed

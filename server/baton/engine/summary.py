@@ -7,7 +7,7 @@ from typing import Any
 
 from baton.contract.states import Integration, RunState, TaskState, Verdict
 from baton.contract.wording import many
-from baton.engine.life import is_kept_back
+from baton.engine.life import NOT_RECOVERED, is_kept_back
 from baton.engine.plan import RunPlan
 from baton.engine.shorten import MAX_ANSWER, fit, size
 from baton.ledger.records import RunRecord, TaskRecord
@@ -46,10 +46,19 @@ def present_batch(run: RunRecord, tasks: Sequence[TaskRecord], head: dict[str, A
     return fit(shown, most)
 
 
+def mended_first(run: RunRecord) -> str | None:
+    """What to do about a run that cannot be recovered now: nobody works on it. None for any other."""
+    if run.note is None or not run.note.startswith(NOT_RECOVERED):
+        return None
+    return "have what the note says mended, then wait_run; control_run cancel gives it up"
+
+
 def batch_next(run: RunRecord, tasks: Sequence[TaskRecord]) -> str:
     """What landed, what is held, what failed, and what to do about each."""
     match run.state:
         case RunState.QUEUED | RunState.RUNNING | RunState.INTEGRATING:
+            if (first := mended_first(run)) is not None:
+                return first
             done = sum(task.state.at_rest for task in tasks)
             return f"wait_run ({done} of {len(tasks)} tasks are done)"
         case RunState.INTERRUPTED:
