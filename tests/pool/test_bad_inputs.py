@@ -127,6 +127,15 @@ def test_bad_row_is_told_by_its_line(desk: Desk, line: bytes, fault: str) -> Non
     assert all("\n" not in text and len(text) < 400 for text in found)
 
 
+def test_a_folder_that_codex_cannot_be_told_is_told_by_its_row(desk: Desk) -> None:
+    (desk.project / os.fsdecode(b"in latin \xe9")).mkdir()
+    # A link with a name that can be written in a row leads there.
+    (desk.project / "plain").symlink_to(os.fsdecode(b"in latin \xe9"))
+    desk.write(GOOD + b'{"id":"a","prompt":"p","workdir":"plain"}\n')
+    (found,) = desk.faults()
+    assert found.startswith("2: workdir: ") and r"latin \udce9' cannot be used: the path is no UTF-8" in found
+
+
 def test_every_bad_row_is_told_at_once(desk: Desk) -> None:
     rows = [b'{"id":"a"}', b"", b"nonsense", GOOD.strip(), b'{"id":"b","prompt":"p","effrot":"low"}', b"[]"]
     desk.write(b"\n".join(rows))

@@ -23,6 +23,7 @@ from baton.pool.jobs import Job, JobRoute
 from baton.pool.row_files import read_prompt_file, schema_fault
 from baton.pool.settings import PoolSettings
 from baton.pool.strict_jsonl import read_lines
+from baton.process.there import is_folder
 from baton.verify.command import read_command
 from baton.workspace.git import Git
 from baton.workspace.locate import Site, locate
@@ -297,4 +298,16 @@ def _folder(named: str, project: Path) -> Path | str:
         return f"no such folder: {named}"
     except (OSError, RuntimeError, ValueError) as error:
         return f"{named} cannot be used: {getattr(error, 'strerror', None) or error}"
-    return folder if folder.is_dir() else f"not a folder: {named}"
+    if not is_folder(folder):
+        return f"not a folder: {named}"
+    if not _is_text(str(folder)):
+        return f"{str(folder)!a} cannot be used: the path is no UTF-8, which is all that Codex takes"
+    return folder
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
