@@ -53,8 +53,10 @@ def main() -> None:
         # Before anything that a Windows Python cannot even import.
         sys.exit("baton: Windows is not supported; use Linux, macOS, or a Linux distribution under WSL")
     from baton.process.logs import set_up_logging
+    from baton.process.utf8 import go_on_in_utf8
     from baton.runtime.use import hold_own_environment
 
+    go_on_in_utf8()
     set_up_logging("error", "%(name)s: %(message)s")
     hold_own_environment()
     baton(prog_name="baton")

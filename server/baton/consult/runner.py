@@ -34,6 +34,7 @@ from baton.ledger.consult_records import ConsultationRecord, ConsultTurnRecord
 from baton.ledger.locks import FileLock
 from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, end_descendants
+from baton.process.utf8 import go_on_in_utf8
 from baton.runtime.use import hold_own_environment
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ def main() -> None:
     """Entry point. Exit status 0 when the consultation came to rest, 3 when another process has it."""
     from baton.consult.adapters import adapter_of
 
+    go_on_in_utf8()
     arguments = sys.argv[1:]
     if len(arguments) not in (1, 2):
         sys.stderr.write("usage: python -m baton.consult.runner CONSULTATION [LOCK-HANDLE]\n")

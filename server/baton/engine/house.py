@@ -13,6 +13,7 @@ from baton.ledger.state import StateFolder
 from baton.ledger.store import Ledger
 from baton.policy.load import load_policy, person_home
 from baton.policy.model import Policy
+from baton.process.utf8 import require_utf8
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class House:
 
     @classmethod
     def open(cls, env: Mapping[str, str] | None = None) -> House:
-        """Open what `env` names. Raises `StateUnavailable` or `InvalidInput`, each one line."""
+        """Open what `env` names. Raises `StateUnavailable`, `InvalidInput` or `Unsupported`, one line."""
+        require_utf8()
         env = dict(os.environ if env is None else env)
         state = StateFolder.find(env)
         return cls(env=env, state=state, ledger=Ledger.open(state), artifacts=Artifacts(state))

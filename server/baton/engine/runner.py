@@ -26,6 +26,7 @@ from baton.ledger.records import CommandRecord, ProcessRecord
 from baton.process.forked import guards_forked
 from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, boot_id, end_descendants, start_time
+from baton.process.utf8 import go_on_in_utf8
 from baton.runtime.use import hold_own_environment
 from baton.workspace import warm
 
@@ -40,6 +41,7 @@ COMMAND_PAUSE = 0.1
 
 def main() -> None:
     """Entry point. Exit status 0 when the run came to rest, 3 when another runner has it, 1 for a fault."""
+    go_on_in_utf8()
     set_up_logging("info", "%(asctime)s %(levelname)s %(message)s")
     arguments = sys.argv[1:]
     if len(arguments) not in (1, 2):

@@ -90,7 +90,16 @@ class GuardServer:
         with theirs:
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-E", tree.guard_server(), str(theirs.fileno())],
+                    [
+                        sys.executable,
+                        "-X",
+                        "utf8",
+                        "-I",
+                        "-S",
+                        "-E",
+                        tree.guard_server(),
+                        str(theirs.fileno()),
+                    ],
                     stdin=DEVNULL,
                     stdout=DEVNULL,
                     stderr=DEVNULL,

@@ -289,7 +289,7 @@ def _guard_argv(death: int, report: int, grace: float, env: Mapping[str, str]) -
     # Python itself sets LC_CTYPE in a C locale; the program must not see what the caller did not give.
     drop = [] if "LC_CTYPE" in env else ["--drop", "LC_CTYPE"]
     options = ["--death-fd", str(death), "--report-fd", str(report), "--grace", str(grace), *drop]
-    return [sys.executable, "-I", "-S", "-E", guard_program(), *options, "--"]
+    return [sys.executable, "-X", "utf8", "-I", "-S", "-E", guard_program(), *options, "--"]
 
 
 def guard_program() -> str:

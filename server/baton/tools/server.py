@@ -20,6 +20,7 @@ from baton import __version__
 from baton.contract.base import parse
 from baton.contract.errors import BatonError
 from baton.process.logs import set_up_logging
+from baton.process.utf8 import go_on_in_utf8
 from baton.runtime.groups import enabled_groups
 from baton.runtime.use import hold_own_environment
 from baton.tools.catalogue import Service, ToolSpec, tool_specs
@@ -186,6 +187,7 @@ async def serve(server: Server[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Entry point `baton-server`, started by the front or by hand."""
+    go_on_in_utf8()
     set_up_logging("warning", "%(name)s: %(message)s")
     hold_own_environment()
     worker = os.environ.get("BATON_WORKER") == "1"

@@ -38,6 +38,7 @@ from baton.ledger.records import RunRecord
 from baton.ledger.workflow_records import WorkflowRecord, WorkflowStepRecord
 from baton.process.logs import set_up_logging
 from baton.process.tree import become_subreaper, end_descendants
+from baton.process.utf8 import go_on_in_utf8
 from baton.runtime.use import hold_own_environment
 from baton.workflow.doors import ground_of, tests_lock
 from baton.workflow.ground import Ground
@@ -129,6 +130,7 @@ def _start(house: House, workflow: WorkflowRecord, step: WorkflowStepRecord, loc
 
 def main() -> None:
     """Entry point: WORKFLOW STEP LOCK-HANDLE."""
+    go_on_in_utf8()
     workflow_id, number, handle = sys.argv[1:]
     hold_own_environment()
     set_up_logging("info", "%(asctime)s %(levelname)s %(message)s")
